@@ -1,0 +1,1 @@
+"""Load: from a socket to a record. Never imports the analysis."""

@@ -1,0 +1,195 @@
+r"""The run directory: all that the load half and the analysis half share.
+
+Knows: file names, columns, how a cell is written, and how a file survives a crash.
+Must not know: what the numbers mean, Locust, pandas.
+
+UTF-8, `\n`, header first, decimal point, at most 6 decimals, booleans 0 or 1, unknown empty. Files grow by whole
+lines and are flushed by the writer's `flush`; a torn last line is dropped with a note. `run.json` is replaced
+atomically; without `ended` in it the run was killed. New columns go at the end.
+"""
+
+import csv
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from loadband.errors import UsageError
+from loadband.record import RECORD_COLUMNS
+
+SCHEMA = 1
+"""Version of the layout, in `run.json`. 1 (2026-11): first."""
+
+MESSAGE_LENGTH = 300
+
+RUN_JSON = "run.json"
+REQUESTS = "requests.csv"
+SECONDS = "seconds.csv"
+HISTOGRAMS = "histograms.csv"
+STEPS = "steps.csv"
+WORKERS = "workers.csv"
+LOCUST_PREFIX = "locust"
+REPORT = "report"
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    REQUESTS: RECORD_COLUMNS,
+    SECONDS: (
+        "second", "scenario", "users", "in_flight", "started", "ok", "failed", "cut", "events",
+        "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens",
+    ),
+    HISTOGRAMS: (
+        "step", "second_from", "second_to", "scenario", "metric", "count", "sum", "min", "max", "buckets", "worker",
+    ),
+    STEPS: (
+        "step", "repeat", "target", "offered_req_s", "asked_at", "reached_at", "hold_from", "hold_to", "ended_by",
+    ),
+    WORKERS: ("second", "worker", "users", "in_flight", "lag_p50_s", "lag_p99_s", "cpu", "state"),
+}  # fmt: skip
+"""File name -> columns.
+
+`seconds.csv`: counters are increments of that second and add up, late rows for a past second are normal; `users`
+and `in_flight` are the master's sums over workers and stand in a second's first row only.
+`histograms.csv`: one row per worker, step, second of completion, scenario and metric (`itl`: successes only; `lag`:
+the worker's event-loop lag, scenario empty); seconds are whole Unix seconds, both ends inclusive.
+`steps.csv`: times are Unix seconds on the master's clock. `workers.csv`: `cpu` is a share of one core.
+"""
+
+
+def cell(value: Any) -> str:
+    """Text of one value: unknown and non-finite are empty, booleans 0 or 1, floats at most 6 decimals."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return ""
+        text = f"{value:.6f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    return str(value)
+
+
+def one_line(message: str, secrets: Iterable[str] = ()) -> str:
+    """A server's sentence fit for a cell: secrets and line breaks replaced, at most 300 characters."""
+    for secret in secrets:
+        if secret:
+            message = message.replace(secret, "***")
+    return " ".join(re.split(r"[\s\x00-\x1f\u0085\u2028\u2029]+", message)).strip()[:MESSAGE_LENGTH]
+
+
+class Appender:
+    """One growing CSV file. Rows are buffered until `flush`, which hands whole lines to the operating system."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self._file: TextIO = path.open("a", encoding="utf-8", newline="")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._columns = columns
+        if self._file.tell() == 0:
+            self._writer.writerow(columns)
+            self.flush()
+
+    def append(self, values: Sequence[Any]) -> None:
+        """Add one row, values in column order."""
+        if len(values) != len(self._columns):
+            raise ValueError(f"{len(values)} values for {len(self._columns)} columns of {self._file.name}")
+        self._writer.writerow([cell(value) for value in values])
+
+    def flush(self) -> None:
+        """Give what was appended to the operating system: it then survives a kill of this process."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Flush and close."""
+        self._file.close()
+
+
+class RunDirectory:
+    """The writing end of one run's directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._appenders: dict[str, Appender] = {}
+
+    @classmethod
+    def create(cls, path: Path) -> "RunDirectory":
+        """A new, empty directory. Raises UsageError when it is not empty or cannot be written."""
+        check_usable(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        except OSError as error:
+            raise UsageError(
+                f"cannot write to the run directory {path} ({error.strerror}): choose another with --run-dir"
+            ) from error
+        return cls(path)
+
+    def appender(self, name: str) -> Appender:
+        """The open file of that name, made with its header on first use."""
+        if name not in self._appenders:
+            self._appenders[name] = Appender(self.path / name, COLUMNS[name])
+        return self._appenders[name]
+
+    def flush(self) -> None:
+        """Flush every open file."""
+        for appender in self._appenders.values():
+            appender.flush()
+
+    def write_run(self, run: Mapping[str, Any]) -> None:
+        """Replace `run.json` atomically."""
+        write_atomically(
+            self.path / RUN_JSON, json.dumps({"schema": SCHEMA, **run}, indent=1, ensure_ascii=False) + "\n"
+        )
+
+    def close(self) -> None:
+        """Close every open file."""
+        for appender in self._appenders.values():
+            appender.close()
+        self._appenders.clear()
+
+
+def check_usable(path: Path) -> None:
+    """Raise UsageError when a new run cannot live at `path`."""
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"run directory {path} is not empty: choose another with --run-dir, or move it away")
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file: choose a directory with --run-dir")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a whole file so that a reader sees the old one or the new one, never a half."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """`run.json` of a run directory. Raises UsageError when this is no run directory of a known schema."""
+    try:
+        run = json.loads((path / RUN_JSON).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path} holds no {RUN_JSON}: give the directory of a Loadband run") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UsageError(f"cannot read {path / RUN_JSON} ({error}): give the directory of a Loadband run") from error
+    if not isinstance(run, dict) or run.get("schema") != SCHEMA:
+        raise UsageError(
+            f"{path / RUN_JSON} is not of schema {SCHEMA}: read it with the Loadband version that wrote it"
+        )
+    return run
+
+
+def whole_lines(path: Path) -> tuple[str, bool]:
+    """Text of a growing file up to its last line end, and whether a torn last line was dropped."""
+    data = path.read_bytes()
+    end = data.rfind(b"\n") + 1
+    return data[:end].decode("utf-8", errors="replace"), end < len(data)

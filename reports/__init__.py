@@ -1,0 +1,1 @@
+"""The face of the analysis: `python -m reports RUN_DIR`."""

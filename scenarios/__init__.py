@@ -1,0 +1,1 @@
+"""Locust user classes, one a file."""
