@@ -22,7 +22,7 @@ class Histogram:
     0.2
     """
 
-    __slots__ = ("buckets", "count", "gamma", "maximum", "minimum", "total", "_scale")
+    __slots__ = ("_scale", "buckets", "count", "gamma", "maximum", "minimum", "total")
 
     def __init__(self, values: Iterable[float] = (), gamma: float = GAMMA) -> None:
         self.gamma = gamma
@@ -38,7 +38,7 @@ class Histogram:
 
     def add(self, value: float, times: int = 1) -> None:
         """Count a value. NaN is refused: it has no place in an order."""
-        if value != value:
+        if math.isnan(value):
             raise ValueError("a histogram cannot hold NaN")
         self.count += times
         self.total += value * times

@@ -9,6 +9,7 @@ Knows: the words a person writes and what they mean. Must not know: Locust, cloc
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from loadband.errors import UsageError
 
@@ -52,7 +53,7 @@ def parse_duration(text: str) -> float:
 def parse_levels(text: str) -> tuple[int, ...]:
     """Rising numbers of users from `1,2,4`, `1:64:x2`, `8:64:+8` or several joined by commas. Raises UsageError."""
     levels = [level for part in text.split(",") for level in _levels_of(part.strip(), text)]
-    for lower, upper in zip(levels, levels[1:], strict=False):
+    for lower, upper in pairwise(levels):
         if upper <= lower:
             raise UsageError(
                 f"steps '{text}' do not rise: {lower} is followed by {upper}; write them upwards, each once"
