@@ -3,15 +3,25 @@
 Knows: logarithmic buckets. Must not know: what is counted, or where it is stored.
 
 Guarantee: with GAMMA = 1.02, bucket i holds GAMMA^(i-1) < v <= GAMMA^i and stands for GAMMA^(i-1/2), so that a
-percentile differs from the exact one by a factor of at most sqrt(1.02) < 1.01. Values <= 0 are counted apart.
-Merging adds counts: it is associative, commutative and loses nothing. The scheme is that of DDSketch (Masson,
-Rim, Lee: "DDSketch: a fast and fully-mergeable quantile sketch", VLDB 2019).
+percentile differs from the exact one by a factor of at most sqrt(1.02) < 1.01. Values <= 0 are counted apart and
+stand for their minimum. Merging adds counts: it is associative, commutative and loses nothing. The scheme is that
+of DDSketch (Masson, Rim, Lee: "DDSketch: a fast and fully-mergeable quantile sketch", VLDB 2019).
+
+Two places where floating point would break the guarantee are mended. The logarithm of a value at a bucket's edge
+rounds to either side, so near an edge the power decides. And a cell has six decimals, too coarse for an extreme below
+50 us, so `decode` lets the extreme's bucket speak for it.
 """
 
 import math
 from collections.abc import Iterable
 
 GAMMA = 1.02
+
+_NEAR_EDGE = 1e-6
+"""Distance from a whole logarithm (in buckets) within which rounding may have chosen the wrong side."""
+
+_COARSE = 5e-5
+"""Below this the six decimals of a cell are coarser than 1 %."""
 
 
 class Histogram:
@@ -25,6 +35,8 @@ class Histogram:
     __slots__ = ("_scale", "buckets", "count", "gamma", "maximum", "minimum", "total")
 
     def __init__(self, values: Iterable[float] = (), gamma: float = GAMMA) -> None:
+        if not gamma > 1:
+            raise ValueError(f"a histogram's gamma is above 1, not {gamma}")
         self.gamma = gamma
         self.buckets: dict[int, int] = {}
         """Bucket index -> count; values <= 0 are in no bucket."""
@@ -37,16 +49,36 @@ class Histogram:
             self.add(value)
 
     def add(self, value: float, times: int = 1) -> None:
-        """Count a value. NaN is refused: it has no place in an order."""
-        if math.isnan(value):
-            raise ValueError("a histogram cannot hold NaN")
+        """Count a value. Raises ValueError of NaN and infinity (no measurement is) and of fewer than one time."""
+        if not math.isfinite(value):
+            raise ValueError(f"a histogram cannot hold {value}")
+        if times < 1:
+            raise ValueError(f"a value cannot be counted {times} times")
         self.count += times
         self.total += value * times
         self.minimum = min(self.minimum, value)
         self.maximum = max(self.maximum, value)
         if value > 0:
-            index = math.ceil(math.log(value) * self._scale)
+            index = self._index(value)
             self.buckets[index] = self.buckets.get(index, 0) + times
+
+    def _index(self, value: float) -> int:
+        """The i of gamma^(i-1) < value <= gamma^i, value > 0."""
+        exact = math.log(value) * self._scale
+        index = math.ceil(exact)
+        if abs(exact - round(exact)) < _NEAR_EDGE:
+            if value > self._power(index):
+                return index + 1
+            if value <= self._power(index - 1):
+                return index - 1
+        return index
+
+    def _power(self, exponent: float) -> float:
+        """gamma^exponent; infinity above the largest float."""
+        try:
+            return math.pow(self.gamma, exponent)
+        except OverflowError:
+            return math.inf
 
     @property
     def nonpositive(self) -> int:
@@ -70,7 +102,12 @@ class Histogram:
         self.maximum = max(self.maximum, other.maximum)
 
     def percentile(self, percent: float) -> float | None:
-        """Value below or at which `percent` % of the values lie (nearest rank), None of nothing."""
+        """Value below or at which `percent` % of the values lie (nearest rank), None of nothing.
+
+        Raises ValueError outside 0 to 100.
+        """
+        if not 0 <= percent <= 100:
+            raise ValueError(f"a percentile lies between 0 and 100, not {percent}")
         if not self.count:
             return None
         rank = max(1, math.ceil(self.count * percent / 100.0 - 1e-9))
@@ -80,7 +117,7 @@ class Histogram:
         for index in sorted(self.buckets):
             seen += self.buckets[index]
             if rank <= seen:
-                return min(max(math.pow(self.gamma, index - 0.5), self.minimum), self.maximum)
+                return min(max(self._power(index - 0.5), self.minimum), self.maximum)
         return self.maximum
 
     def encode(self) -> str:
@@ -92,10 +129,23 @@ class Histogram:
         """A histogram from its cells. Raises ValueError when they contradict each other."""
         histogram = cls()
         for cell in filter(None, buckets.split(";")):
-            index, _, times = cell.partition(":")
-            histogram.buckets[int(index)] = int(times)
+            index, times = (int(part) for part in cell.split(":"))
+            if index in histogram.buckets or times < 1:
+                raise ValueError(f"bucket {index} of '{buckets[:60]}' is told twice or holds nothing")
+            histogram.buckets[index] = times
         histogram.count, histogram.total = count, total
+        apart = histogram.nonpositive
+        if apart < 0 or (apart and minimum > 0):
+            raise ValueError(f"{count - apart} values in buckets, but a count of {count} and a minimum of {minimum}")
         histogram.minimum, histogram.maximum = minimum, maximum
-        if histogram.nonpositive < 0:
-            raise ValueError(f"{sum(histogram.buckets.values())} values in buckets, but a count of {count}")
+        if histogram.buckets:
+            histogram.maximum = histogram._extreme(maximum, max(histogram.buckets))
+            if not apart:
+                histogram.minimum = histogram._extreme(minimum, min(histogram.buckets))
         return histogram
+
+    def _extreme(self, stated: float, index: int) -> float:
+        """A minimum or maximum as a cell states it, kept in its bucket; the bucket's middle where cells are coarse."""
+        if stated >= _COARSE:
+            return min(max(stated, self._power(index - 1)), self._power(index))
+        return self._power(index - 0.5)

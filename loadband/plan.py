@@ -3,6 +3,7 @@
 Knows: the words a person writes and what they mean. Must not know: Locust, clocks, whether the plan was kept.
 
     steps   1,2,4,8    1:64:x2 (factor)    8:64:+8 (addition)    1,2,8:64:+8 (joined)
+            a range includes its end when it lands there; a fraction of a user is rounded, a level never comes twice
     hold    auto       90  90s  2m  1h     256req
     settle  auto       5   5s   0s
 """
@@ -15,6 +16,18 @@ from loadband.errors import UsageError
 
 MAX_USERS = 1_000_000
 """A level above this is a slip of the keyboard."""
+
+MAX_LEVELS = 1_000
+"""More levels than this is a slip too: at the shortest useful hold they take most of a day."""
+
+MAX_REQUESTS = 1_000_000_000
+"""A hold of more requests than this would not end."""
+
+MAX_DURATION_S = 30 * 86_400.0
+"""A time above 30 days is a slip."""
+
+MIN_FACTOR = 1.01
+"""Levels nearer than 1 % to each other cannot be told apart by a measurement."""
 
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -44,52 +57,86 @@ class Plan:
 
 def parse_duration(text: str) -> float:
     """Seconds of `90`, `90s`, `2m`, `1h` or `500ms`. Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text.strip())
+    seconds = _seconds(text)
+    if seconds is None:
+        raise UsageError(f"'{_short(text)}' is not a time: write 90, 90s, 2m or 1h")
+    return seconds
+
+
+def _seconds(text: str) -> float | None:
+    """Seconds of a time, None of other words. Raises UsageError of a time that is too long."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?", text.strip())
     if not match:
-        raise UsageError(f"'{text}' is not a time: write 90, 90s, 2m or 1h")
-    return float(match[1]) * UNITS_S[match[2] or "s"]
+        return None
+    seconds = float(match[1]) * UNITS_S[match[2] or "s"]
+    if seconds > MAX_DURATION_S:
+        raise UsageError(f"'{_short(text)}' is longer than 30 days: write a shorter time, for example 2h")
+    return seconds
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
     """Rising numbers of users from `1,2,4`, `1:64:x2`, `8:64:+8` or several joined by commas. Raises UsageError."""
-    levels = [level for part in text.split(",") for level in _levels_of(part.strip(), text)]
+    levels: list[int] = []
+    for part in text.split(","):
+        levels += _levels_of(part.strip(), _short(text))
+        if len(levels) > MAX_LEVELS:
+            raise UsageError(
+                f"steps '{_short(text)}' are more than {MAX_LEVELS} levels: write a larger factor or addition, or fewer"
+            )
     for lower, upper in pairwise(levels):
         if upper <= lower:
             raise UsageError(
-                f"steps '{text}' do not rise: {lower} is followed by {upper}; write them upwards, each once"
+                f"steps '{_short(text)}' do not rise: {lower} is followed by {upper}; write them upwards, each once"
             )
     return tuple(levels)
 
 
 def _levels_of(part: str, whole: str) -> list[int]:
-    """Levels of one part between commas."""
-    if match := re.fullmatch(r"\d+", part):
+    """Levels of one part between commas, at most one more than MAX_LEVELS."""
+    if re.fullmatch(r"[0-9]+", part):
         return [_level(part, whole)]
-    match = re.fullmatch(r"(\d+):(\d+):([x+])(\d+(?:\.\d+)?)", part)
+    match = re.fullmatch(r"([0-9]+):([0-9]+):([x+])([0-9]+(?:\.[0-9]+)?)", part)
     if not match:
-        raise UsageError(f"'{part}' in steps '{whole}' is not understood: write 1,2,4,8 or 1:64:x2 or 8:64:+8")
+        raise UsageError(f"'{_short(part)}' in steps '{whole}' is not understood: write 1,2,4,8 or 1:64:x2 or 8:64:+8")
     first, last = _level(match[1], whole), _level(match[2], whole)
-    by = float(match[4])
-    multiply = match[3] == "x"
-    if (multiply and by <= 1) or (not multiply and (by < 1 or by != int(by))):
-        raise UsageError(f"'{part}' never rises: write a factor above x1 or a whole addition of at least +1")
     if last < first:
-        raise UsageError(f"'{part}' runs downwards: write the smaller number of users first")
+        raise UsageError(f"'{_short(part)}' runs downwards: write the smaller number of users first")
+    by = float(match[4])
+    if match[3] == "x":
+        if by < MIN_FACTOR:
+            raise UsageError(f"'{_short(part)}' hardly rises: write a factor of at least x{MIN_FACTOR}")
+        return _multiplied(first, last, by)
+    if by < 1 or not by.is_integer():
+        raise UsageError(f"'{_short(part)}' does not rise by whole users: write an addition of at least +1")
+    return list(range(first, last + 1, int(by)))[: MAX_LEVELS + 1]
+
+
+def _multiplied(first: int, last: int, by: float) -> list[int]:
+    """first, first * by, first * by^2, ... rounded; what rounds to the level before is left out."""
     levels = [first]
     exact = float(first)
-    while True:
-        exact = exact * by if multiply else exact + by
-        level = max(round(exact), levels[-1] + 1)
-        if level > last:
-            return levels
-        levels.append(level)
+    while len(levels) <= MAX_LEVELS:
+        exact *= by
+        if exact >= last + 0.5:
+            break
+        level = round(exact)
+        if levels[-1] < level <= last:
+            levels.append(level)
+    return levels
 
 
 def _level(digits: str, whole: str) -> int:
-    level = int(digits)
-    if not 1 <= level <= MAX_USERS:
-        raise UsageError(f"{level} users in steps '{whole}' is out of range: levels lie between 1 and {MAX_USERS}")
-    return level
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(MAX_USERS)) or not 1 <= int(significant) <= MAX_USERS:
+        raise UsageError(
+            f"{_short(digits)} users in steps '{whole}' is out of range: levels lie between 1 and {MAX_USERS}"
+        )
+    return int(significant)
+
+
+def _short(text: str) -> str:
+    """What a person wrote, fit for a sentence."""
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def parse_hold(text: str) -> Hold:
@@ -97,16 +144,15 @@ def parse_hold(text: str) -> Hold:
     word = text.strip()
     if word == "auto":
         return Hold()
-    if match := re.fullmatch(r"(\d+)req", word):
-        if int(match[1]) < 1:
-            raise UsageError("a hold of 0req measures nothing: write at least 1req")
+    if match := re.fullmatch(r"0*([0-9]{1,10})req", word):
+        if not 1 <= int(match[1]) <= MAX_REQUESTS:
+            raise UsageError(f"a hold of {word} cannot be measured: write between 1req and {MAX_REQUESTS}req")
         return Hold(requests=int(match[1]))
-    try:
-        seconds = parse_duration(word)
-    except UsageError:
-        raise UsageError(f"hold '{text}' is not understood: write auto, a time (90, 90s, 2m) or 256req") from None
+    seconds = _seconds(word)
+    if seconds is None:
+        raise UsageError(f"hold '{_short(text)}' is not understood: write auto, a time (90, 90s, 2m) or 256req")
     if seconds < 1:
-        raise UsageError(f"a hold of {text} is too short to measure anything: write at least 1s")
+        raise UsageError(f"a hold of {word} is too short to measure anything: write at least 1s")
     return Hold(seconds=seconds)
 
 
@@ -114,7 +160,7 @@ def parse_settle(text: str) -> float | None:
     """Seconds to let a level settle; None for `auto`. Raises UsageError."""
     if text.strip() == "auto":
         return None
-    try:
-        return parse_duration(text)
-    except UsageError:
-        raise UsageError(f"settle '{text}' is not understood: write auto or a time (5, 5s, 0s)") from None
+    seconds = _seconds(text)
+    if seconds is None:
+        raise UsageError(f"settle '{_short(text)}' is not understood: write auto or a time (5, 5s, 0s)")
+    return seconds

@@ -34,6 +34,9 @@ SCHEMA = 1
 
 MESSAGE_LENGTH = 300
 
+_BREAKS = re.compile(r"[\x00\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+"""Whatever some reader takes for the end of a line, or for the end of a file."""
+
 RUN_JSON = "run.json"
 REQUESTS = "requests.csv"
 SECONDS = "seconds.csv"
@@ -68,7 +71,11 @@ the worker's event-loop lag, scenario empty); seconds are whole Unix seconds, bo
 
 
 def cell(value: Any) -> str:
-    """Text of one value: unknown and non-finite are empty, booleans 0 or 1, floats at most 6 decimals."""
+    """Text of one value: unknown and non-finite are empty, booleans 0 or 1, floats at most 6 decimals.
+
+    A line break becomes a space: a model's name or a finish reason comes from the server too, and one record is
+    one line.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -78,22 +85,23 @@ def cell(value: Any) -> str:
             return ""
         text = f"{value:.6f}".rstrip("0").rstrip(".")
         return "0" if text == "-0" else text
-    return str(value)
+    return _BREAKS.sub(" ", str(value))
 
 
 def one_line(message: str, secrets: Iterable[str] = ()) -> str:
     """A server's sentence fit for a cell: secrets and line breaks replaced, at most 300 characters."""
-    for secret in secrets:
+    for secret in sorted({secret.strip() for secret in secrets}, key=len, reverse=True):  # one may be part of another
         if secret:
             message = message.replace(secret, "***")
-    return " ".join(re.split(r"[\s\x00-\x1f\u0085\u2028\u2029]+", message)).strip()[:MESSAGE_LENGTH]
+    return re.sub(r"[\s\x00-\x1f]+", " ", message).strip()[:MESSAGE_LENGTH].rstrip()
 
 
 class Appender:
     """One growing CSV file. Rows are buffered until `flush`, which hands whole lines to the operating system."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        self._file: TextIO = path.open("a", encoding="utf-8", newline="")
+        # "replace": half a surrogate pair from a server's JSON cannot be encoded, and must not end the run
+        self._file: TextIO = path.open("a", encoding="utf-8", errors="replace", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._columns = columns
         if self._file.tell() == 0:
@@ -148,10 +156,9 @@ class RunDirectory:
             appender.flush()
 
     def write_run(self, run: Mapping[str, Any]) -> None:
-        """Replace `run.json` atomically."""
-        write_atomically(
-            self.path / RUN_JSON, json.dumps({"schema": SCHEMA, **run}, indent=1, ensure_ascii=False) + "\n"
-        )
+        """Replace `run.json` atomically. What is not finite is unknown: null."""
+        values = _finite({"schema": SCHEMA, **run})
+        write_atomically(self.path / RUN_JSON, json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
     def close(self) -> None:
         """Close every open file."""
@@ -162,17 +169,33 @@ class RunDirectory:
 
 def check_usable(path: Path) -> None:
     """Raise UsageError when a new run cannot live at `path`."""
-    if path.is_dir() and any(path.iterdir()):
+    try:
+        is_directory = path.is_dir()
+        taken = any(path.iterdir()) if is_directory else path.exists()
+    except OSError as error:
+        raise UsageError(
+            f"cannot look at the run directory {path} ({error.strerror}): choose another with --run-dir"
+        ) from error
+    if taken and is_directory:
         raise UsageError(f"run directory {path} is not empty: choose another with --run-dir, or move it away")
-    if path.exists() and not path.is_dir():
+    if taken:
         raise UsageError(f"{path} is a file: choose a directory with --run-dir")
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows neither NaN nor infinity."""
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a whole file so that a reader sees the old one or the new one, never a half."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
             file.write(text)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
@@ -187,7 +210,7 @@ def read_run(path: Path) -> dict[str, Any]:
         run = json.loads((path / RUN_JSON).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path} holds no {RUN_JSON}: give the directory of a Loadband run") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path / RUN_JSON} ({error}): give the directory of a Loadband run") from error
     if not isinstance(run, dict) or run.get("schema") != SCHEMA:
         raise UsageError(

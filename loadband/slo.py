@@ -5,11 +5,13 @@ Knows: limits and their words. Must not know: how a percentile is computed, or w
     [scenario.]metric[_pNN or _mean](<= or >=)value[unit][@users]       several joined by commas
     ttft_p95<=1s@32,error_rate<=1%          interactive.tpot_mean<=50ms          output_tok_s>=2000
 
-Latencies without a statistic mean p95. `@users` names the level at which a gate is judged.
+Latencies without a statistic mean p95. `@users` names the level at which a gate is judged. Values are read as
+decimals, so that 35ms and 0.035s are the same limit.
 """
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 from loadband.errors import UsageError
 
@@ -20,10 +22,10 @@ RATES = ("output_tok_s",)
 _LIMIT = re.compile(
     r"(?:(?P<scenario>[a-z][a-z0-9_]*)\.)?"
     r"(?P<metric>ttft|ttfa|tpot|itl|e2e|error_rate|output_tok_s)"
-    r"(?:_(?P<statistic>p\d{1,2}(?:\.\d+)?|mean))?"
+    r"(?:_(?P<statistic>p[0-9]{1,2}(?:\.[0-9]{1,9})?|mean))?"
     r"\s*(?P<operator><=|>=)\s*"
-    r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|%)?"
-    r"(?:@(?P<users>\d+))?"
+    r"(?P<value>[0-9]{1,15}(?:\.[0-9]{1,40})?)\s*(?P<unit>ms|s|%)?"
+    r"\s*(?:@\s*(?P<users>[0-9]{1,7}))?"
 )
 
 
@@ -35,7 +37,7 @@ class Limit:
     operator: str
     value: float
     statistic: str | None = None
-    """`mean` or `pNN` of a latency; None for a share or a rate."""
+    """`mean` or `pNN` of a latency, without needless zeros; None for a share or a rate."""
     scenario: str | None = None
     users: int | None = None
     """The level at which the gate is judged; None: at some valid level."""
@@ -57,11 +59,9 @@ class Limit:
     def __str__(self) -> str:
         """The limit as a person would write it; parses to itself."""
         prefix = f"{self.scenario}." if self.scenario else ""
-        if self.metric in SHARES:
-            value = f"{self.value * 100:.12g}%"
-        else:
-            value = f"{self.value:.12g}" + ("s" if self.metric in LATENCIES else "")
-        return f"{prefix}{self.quantity}{self.operator}{value}" + (f"@{self.users}" if self.users else "")
+        value = Decimal(repr(float(self.value))).scaleb(2 if self.metric in SHARES else 0).normalize()
+        unit = "%" if self.metric in SHARES else "s" if self.metric in LATENCIES else ""
+        return f"{prefix}{self.quantity}{self.operator}{value:f}{unit}" + (f"@{self.users}" if self.users else "")
 
 
 def parse_slo(text: str) -> tuple[Limit, ...]:
@@ -73,31 +73,44 @@ def _parse_limit(part: str) -> Limit:
     match = _LIMIT.fullmatch(part)
     if not match:
         raise UsageError(
-            f"SLO '{part}' is not understood: write metric<=value, for example ttft_p95<=1s@32 or error_rate<=1% "
+            f"SLO '{part[:60]}' is not understood: write metric<=value, for example ttft_p95<=1s@32 or error_rate<=1% "
             f"(metrics: {', '.join((*LATENCIES, *SHARES, *RATES))})"
         )
-    metric, statistic, unit = match["metric"], match["statistic"], match["unit"]
-    value = float(match["value"])
+    metric, statistic, unit, number = match["metric"], match["statistic"], match["unit"], match["value"]
     if metric in LATENCIES:
         if unit not in ("ms", "s"):
-            raise UsageError(f"SLO '{part}' needs a unit: write {match['value']}ms or {match['value']}s")
-        value *= 0.001 if unit == "ms" else 1.0
-        statistic = statistic or "p95"
-        if statistic != "mean" and not 0 < float(statistic[1:]) < 100:
-            raise UsageError(f"SLO '{part}': a percentile lies between p1 and p99.99")
+            raise UsageError(f"SLO '{part}' needs a unit: write {number}ms or {number}s")
+        statistic = _statistic(statistic or "p95", part)
     elif statistic:
         raise UsageError(
-            f"SLO '{part}': {metric} has no {statistic}; write {metric}{match['operator']}{match['value']}"
+            f"SLO '{part}': {metric} has no {statistic}; write {metric}{match['operator']}{number}{unit or ''}"
         )
     elif metric in SHARES:
-        if unit not in ("%", None):
-            raise UsageError(f"SLO '{part}': an error rate is a share; write {match['value']}% or a number below 1")
-        value = value / 100 if unit == "%" else value
-        if value > 1:
-            raise UsageError(f"SLO '{part}': an error rate is at most 100%; write {match['value']}%")
+        _check_share(Decimal(number), unit, part)
     elif unit:
         raise UsageError(f"SLO '{part}': {metric} counts tokens per second; write it without a unit")
+    value = float(Decimal(number).scaleb({"ms": -3, "%": -2}.get(unit, 0)))
     users = int(match["users"]) if match["users"] else None
     if users == 0:
-        raise UsageError(f"SLO '{part}': there is no level of 0 users")
+        raise UsageError(f"SLO '{part}': there is no level of 0 users; write @1 or more")
     return Limit(metric, match["operator"], value, statistic, match["scenario"], users)
+
+
+def _statistic(word: str, part: str) -> str:
+    """`mean`, or the one spelling of a percentile: p5 of p05, p95 of p95.0."""
+    if word == "mean":
+        return word
+    percent = Decimal(word[1:])
+    if not 1 <= percent <= Decimal("99.99"):
+        raise UsageError(f"SLO '{part}': a percentile lies between p1 and p99.99; write p95 or p99")
+    return f"p{percent.normalize():f}"
+
+
+def _check_share(number: Decimal, unit: str | None, part: str) -> None:
+    """Raise UsageError of an error rate that is no share: 1 without a unit could mean 1 % or all."""
+    if unit not in ("%", None):
+        raise UsageError(f"SLO '{part}': an error rate is a share; write {number}% or a number below 1")
+    if number > 100:
+        raise UsageError(f"SLO '{part}': an error rate is at most 100%; write 1% or 5%")
+    if unit is None and number >= 1:
+        raise UsageError(f"SLO '{part}': an error rate without a unit is below 1; write {number}%, or 0.01 for 1%")
