@@ -1,0 +1,1 @@
+"""Tests of Loadband, and what they stand on."""
