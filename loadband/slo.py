@@ -6,7 +6,7 @@ Knows: limits and their words. Must not know: how a percentile is computed, or w
     ttft_p95<=1s@32,error_rate<=1%          interactive.tpot_mean<=50ms          output_tok_s>=2000
 
 Latencies without a statistic mean p95. `@users` names the level at which a gate is judged. Values are read as
-decimals, so that 35ms and 0.035s are the same limit.
+decimals, so that 9ms and 0.009s are the same limit.
 """
 
 import re

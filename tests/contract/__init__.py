@@ -1,0 +1,1 @@
+"""The contract modules, tested without any other part."""
