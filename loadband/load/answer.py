@@ -1,0 +1,214 @@
+"""One HTTP answer: from stamped bytes to pieces, token times and a verdict on how it ended.
+
+Knows: HTTP framing (by geventhttpclient's parser), which answers are streams, what makes a success.
+Must not know: sockets, clocks, time-outs, Locust.
+
+A success has a 2xx status, at least one generated event, and `[DONE]` or a finish reason. Everything else fails
+with a class and the server's own sentence.
+"""
+
+import json
+
+from geventhttpclient.response import HTTPParseError, HTTPResponse
+
+from loadband.load.dialects import Chunk, OpenAIChat, ProtocolError, ServerError, Usage, error_of, is_context_length
+from loadband.load.sse import Event, EventParser
+from loadband.load.token_clock import TokenClock
+from loadband.record import FailureClass, http_class
+
+BODY_BYTES = 65536
+"""How much of an answer that is no stream is kept for its sentence."""
+
+
+class _Response(HTTPResponse):
+    """The parser, handing over body bytes as they come."""
+
+    def __init__(self) -> None:
+        super().__init__(method="POST")
+        self.pieces: list[bytes] = []
+
+    def _on_body(self, buf: bytearray) -> None:
+        self.pieces.append(bytes(buf))
+
+    def header(self, name: str) -> str:
+        """A header's value, of several the first; empty when there is none."""
+        value = self.get(name) or ""
+        return value if isinstance(value, str) else value[0]
+
+
+class Answer:
+    """Fed with reads until `complete` or `finish`."""
+
+    def __init__(self, dialect: OpenAIChat, clock: TokenClock) -> None:
+        self._dialect = dialect
+        self._clock = clock
+        self._response = _Response()
+        self._parser = EventParser()
+        self._is_stream: bool | None = None
+        self._body = b""
+        self._error: ServerError | None = None
+        self.first_byte: float | None = None
+        """Stamp of the first read."""
+        self.text: list[str] = []
+        """Pieces of the visible answer."""
+        self.finish_reason: str | None = None
+        self.usage = Usage()
+        self.model: str | None = None
+        self.tool_calls = 0
+        self.done = False
+        """`[DONE]` was seen."""
+
+    def feed(self, stamp: float, data: bytes) -> None:
+        """One read. Faults of the server are kept for `failure`, never raised."""
+        if self.first_byte is None:
+            self.first_byte = stamp
+        try:
+            self._response.feed(data)
+        except (HTTPParseError, UnicodeDecodeError) as error:
+            shown = data[:60].decode("utf-8", errors="replace")
+            self._fail(FailureClass.PROTOCOL, f"the answer is not HTTP ({error}): {shown}")
+        pieces, self._response.pieces = self._response.pieces, []
+        for piece in pieces:
+            self._take(stamp, piece)
+
+    def finish(self) -> None:
+        """The answer ended: by its framing, or because the connection did."""
+        if not self._response.message_complete and self._response.headers_complete:
+            self._response.feed(b"")  # ends a body that the connection's close delimits
+        if self._is_stream:
+            self._read(self._parser.finish())
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the server said that the answer is whole: by `[DONE]` or by a finish reason."""
+        return self.done or self.finish_reason is not None
+
+    @property
+    def headers_complete(self) -> bool:
+        """Whether a final status and its headers were read."""
+        return self._response.headers_complete and self._response.get_code() >= 200
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer is a stream of events, as far as is known."""
+        return bool(self._is_stream)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the HTTP message ended by its own framing."""
+        return bool(self._response.message_complete) and self.headers_complete
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the connection can serve another request."""
+        return self.complete and not self._response.should_close()
+
+    @property
+    def broken(self) -> bool:
+        """Whether reading on is of no use: the bytes are no HTTP, or the server told an error and ended."""
+        return self._error is not None and self._error.failure_class == FailureClass.PROTOCOL
+
+    @property
+    def http_status(self) -> int | None:
+        """Status code, None before it was read."""
+        return self._response.get_code() if self.headers_complete else None
+
+    def failure(self, lost: OSError | None = None) -> ServerError | None:
+        """Why the finished answer is no success, None when it is one. `lost`: how the connection broke, if it did."""
+        if self._error is not None:
+            return self._error
+        status = self.http_status
+        if status is None:
+            return ServerError(FailureClass.RESET, _how(lost, "before it sent a whole header"))
+        if not 200 <= status < 300:
+            return self._refusal(status)
+        return self._stream_failure(lost) if self._is_stream else self._no_stream()
+
+    def _stream_failure(self, lost: OSError | None) -> ServerError | None:
+        if not self.ended_well:
+            if lost is not None:
+                return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
+            return ServerError(FailureClass.TRUNCATED, "the stream ended without [DONE] and without a finish reason")
+        if not self._clock.events:
+            return ServerError(FailureClass.EMPTY, "the stream ended well but held no token")
+        return None
+
+    def _take(self, stamp: float, piece: bytes) -> None:
+        if self._is_stream is None:
+            self._is_stream = self._looks_like_stream(piece)
+        if self._is_stream:
+            self._read(self._parser.feed(stamp, piece))
+        elif len(self._body) < BODY_BYTES:
+            self._body += piece
+
+    def _looks_like_stream(self, piece: bytes) -> bool:
+        if not 200 <= self._response.get_code() < 300:
+            return False
+        kind = self._response.header("content-type").lower()
+        return "text/event-stream" in kind or piece.lstrip().startswith((b"data:", b"event:", b":"))
+
+    def _read(self, events: list[Event]) -> None:
+        for event in events:
+            if self._error is not None:
+                return
+            try:
+                self._say(event.stamp, self._dialect.read(event.name, event.data))
+            except ProtocolError as error:
+                self._fail(FailureClass.PROTOCOL, str(error))
+
+    def _say(self, stamp: float, chunk: Chunk) -> None:
+        if chunk.error is not None:
+            self._error = chunk.error
+            return
+        if chunk.generated:
+            self._clock.generated(stamp, answer=bool(chunk.text))
+            if chunk.text:
+                self.text.append(chunk.text)
+        self.done = self.done or chunk.done
+        self.finish_reason = chunk.finish_reason or self.finish_reason
+        self.usage = chunk.usage or self.usage
+        self.model = chunk.model or self.model
+        self.tool_calls += chunk.tool_calls
+
+    def _fail(self, failure_class: str, sentence: str) -> None:
+        if self._error is None:
+            self._error = ServerError(failure_class, sentence)
+
+    def _refusal(self, status: int) -> ServerError:
+        sentence = self._sentence() or self._response.status_message or f"HTTP {status}"
+        if status in (400, 413, 422) and is_context_length(sentence):
+            return ServerError(FailureClass.CONTEXT_LENGTH, sentence)
+        return ServerError(http_class(status), sentence)
+
+    def _no_stream(self) -> ServerError:
+        body = self._json()
+        if body is not None and (told := error_of(body)):
+            return told
+        if body is not None and body.get("choices"):
+            return ServerError(
+                FailureClass.NOT_A_STREAM, "the server answered in one piece though a stream was asked for"
+            )
+        kind = self._response.header("content-type") or "no content type"
+        return ServerError(FailureClass.NOT_A_STREAM, f"the answer is no stream of events ({kind}): {self._sentence()}")
+
+    def _sentence(self) -> str:
+        body = self._json()
+        if body is None:
+            return self._body[:300].decode("utf-8", errors="replace")
+        if told := error_of(body):
+            return told.message
+        detail = body.get("detail") or body.get("message") or body
+        return detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
+
+    def _json(self) -> dict[str, object] | None:
+        try:
+            body = json.loads(self._body)
+        except (ValueError, RecursionError):
+            return None
+        return body if isinstance(body, dict) else None
+
+
+def _how(lost: OSError | None, when: str) -> str:
+    if lost is None:
+        return f"the server closed the connection {when}"
+    return f"the connection broke {when} ({lost.strerror or lost})"

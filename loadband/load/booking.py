@@ -1,0 +1,92 @@
+"""From an exchange to its record.
+
+Knows: the columns of `requests.csv` and where each comes from. Must not know: sockets, Locust, files.
+"""
+
+from dataclasses import dataclass
+
+from loadband.load.exchange import Exchange
+from loadband.load.session import Session, Step
+from loadband.record import Record, Status, TokenSource
+from loadband.rundir import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user asked, and in which place of the run."""
+
+    id: str
+    scenario: str
+    kind: str
+    user: int
+    step: Step
+    tokens_asked: int
+    max_tokens: int
+    think_s: float | None
+    in_flight: int
+    """Requests of this process in flight when it began, itself among them."""
+    conversation: int | None = None
+    turn: int | None = None
+
+
+def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
+    """The record of an exchange that ended."""
+    answer, timing, failure = exchange.answer, exchange.tokens.timing(), exchange.failure
+    tokens = answer.usage.output_tokens
+    source = TokenSource.USAGE
+    if tokens is None:
+        tokens, source = timing.events or None, TokenSource.EVENTS
+    return Record(
+        id=asked.id,
+        worker=session.worker,
+        scenario=asked.scenario,
+        kind=asked.kind,
+        step=asked.step.number,
+        step_end=session.step.number,
+        repeat=asked.step.repeat,
+        user=asked.user,
+        conversation=asked.conversation,
+        turn=asked.turn,
+        started_at=exchange.start + session.wall_offset,
+        status=exchange.status,
+        failure_class=failure.failure_class if failure else None,
+        http_status=answer.http_status,
+        message=one_line(failure.message, [session.key or ""]) if failure else None,
+        connect_s=exchange.connect_s,
+        sent_s=exchange.sent_s,
+        first_byte_s=None if answer.first_byte is None else answer.first_byte - exchange.start,
+        ttft_s=timing.ttft_s,
+        ttfa_s=timing.ttfa_s,
+        tpot_s=exchange.tokens.tpot(tokens),
+        e2e_s=timing.e2e_s,
+        felt_s=timing.e2e_s,
+        itl_p50_s=timing.itl_p50_s,
+        itl_p99_s=timing.itl_p99_s,
+        itl_max_s=timing.itl_max_s,
+        events=timing.events,
+        output_tokens=tokens,
+        prompt_tokens=answer.usage.prompt_tokens,
+        reasoning_tokens=answer.usage.reasoning_tokens,
+        cached_tokens=answer.usage.cached_tokens,
+        tool_calls=answer.tool_calls or None,
+        token_source=source if tokens is not None else None,
+        finish_reason=answer.finish_reason,
+        think_s=asked.think_s,
+        worker_in_flight=asked.in_flight,
+        prompt_tokens_asked=asked.tokens_asked,
+        max_tokens=asked.max_tokens,
+        model_answered=answer.model,
+        attempts=1,
+        flags=_flags(exchange, bursty=timing.bursty) or None,
+        duration_s=exchange.end - exchange.start,
+    )
+
+
+def _flags(exchange: Exchange, *, bursty: bool) -> str:
+    ended = exchange.status == Status.OK
+    flags = {
+        "bursty": bursty,
+        "no_done": ended and not exchange.answer.done,
+        "stale_connection": exchange.stale,
+    }
+    return ";".join(flag for flag, is_set in flags.items() if is_set)

@@ -1,0 +1,199 @@
+"""Connections to the target: one a user, kept alive, one TLS context for all.
+
+Knows: addresses, TCP, TLS, when a kept connection is dead. Must not know: HTTP, requests, tokens.
+"""
+
+import errno
+import functools
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import gevent
+import gevent.socket
+import gevent.ssl
+from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
+
+from loadband.errors import UsageError
+from loadband.load.reader import raw_socket
+from loadband.record import FailureClass
+
+OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
+
+
+class ConnectError(Exception):
+    """No connection: the failure class, and a sentence."""
+
+    def __init__(self, failure_class: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.failure_class = failure_class
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the target is. `host_header` is what the server is called; `base_path` precedes every path."""
+
+    host: str
+    port: int
+    tls: bool
+    base_path: str = ""
+
+    @property
+    def host_header(self) -> str:
+        """Host header, with the port where it is not the scheme's own."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return name if self.port == (443 if self.tls else 80) else f"{name}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The target as a person writes it, without credentials."""
+        return f"{'https' if self.tls else 'http'}://{self.host_header}{self.base_path}"
+
+
+def parse_address(host: str | None) -> Address:
+    """Address of `-H`. Raises UsageError; credentials in the URL are refused, since a key lives in the environment."""
+    if not host:
+        raise UsageError("no target: give the server's address with -H http://HOST:PORT")
+    parts = urlsplit(host if "://" in host else f"http://{host}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise UsageError("the port of -H is not a number between 0 and 65535: write -H http://HOST:PORT") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"'{parts.scheme}://{parts.hostname or ''}' is no target: write -H http://HOST:PORT")
+    if parts.username or parts.password:
+        raise UsageError("credentials in -H would end in files: leave them out and set LOADBAND_API_KEY instead")
+    tls = parts.scheme == "https"
+    return Address(parts.hostname, port or (443 if tls else 80), tls, parts.path.rstrip("/"))
+
+
+@functools.cache
+def tls_context() -> ssl.SSLContext:
+    """One context for the process: a context a user would cost 0.8 MB and 16 ms each.
+
+    Certificates are verified against the system's authorities; `SSL_CERT_FILE` names others.
+    """
+    context: ssl.SSLContext = gevent.ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _shared_context(cafile: str | None = None) -> ssl.SSLContext:  # noqa: ARG001  the pool's signature
+    return tls_context()
+
+
+@functools.cache
+def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
+    """Addresses of the target, looked up once a process. Raises OSError."""
+    found: list[tuple[Any, ...]] = gevent.socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, socket.SOL_TCP)
+    return found
+
+
+def is_alive(sock: gevent.socket.socket | None) -> bool:
+    """Whether an idle kept connection may be used again: nothing to read, not closed.
+
+    Peeks instead of `select`, which fails for descriptors from 1024 on and would call every connection dead.
+    """
+    if sock is None or sock.fileno() < 0:
+        return False
+    try:
+        raw_socket(sock).recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+class _CarefulPool(ConnectionPool):
+    """Geventhttpclient's pool with names looked up once, and a check of liveness that knows no limit."""
+
+    created = False
+    """Whether the last `get_socket` made a new connection."""
+
+    def _resolve(self) -> list[Any]:
+        return resolve(self._connection_host, self._connection_port)
+
+    def _is_socket_alive(self, sock: gevent.socket.socket | None) -> bool:
+        return is_alive(sock)
+
+    def _create_socket(self) -> gevent.socket.socket:
+        self.created = True
+        return super()._create_socket()
+
+    def after_connect(self, sock: gevent.socket.socket) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+class _CarefulTlsPool(_CarefulPool, SSLConnectionPool):
+    """The same over TLS."""
+
+
+class Connection:
+    """One kept connection to the target."""
+
+    def __init__(self, address: Address, connect_timeout_s: float) -> None:
+        self._timeout_s = connect_timeout_s
+        options: dict[str, Any] = {
+            "connection_host": address.host,
+            "connection_port": address.port,
+            "request_host": address.host,
+            "request_port": address.port,
+            "size": 1,
+            "connection_timeout": connect_timeout_s,
+            "network_timeout": None,
+        }
+        if address.tls:
+            options["ssl_context_factory"] = _shared_context
+        self._pool: _CarefulPool = (_CarefulTlsPool if address.tls else _CarefulPool)(**options)
+
+    def open(self, clock: Callable[[], float] = time.perf_counter) -> tuple[gevent.socket.socket, float | None]:
+        """The kept socket, or a new one with the seconds it took to connect. Raises ConnectError."""
+        before = clock()
+        self._pool.created = False
+        timer = gevent.Timeout(self._timeout_s)
+        timer.start()
+        try:
+            sock = self._pool.get_socket()
+        except gevent.Timeout as timeout:
+            if timeout is not timer:
+                raise
+            sentence = f"no connection within {self._timeout_s:g} s"
+            raise ConnectError(FailureClass.TIMEOUT_CONNECT, sentence) from None
+        except Exception as error:
+            raise _connect_error(error, self._timeout_s) from error
+        finally:
+            timer.close()
+        return sock, clock() - before if self._pool.created else None
+
+    def keep(self, sock: gevent.socket.socket) -> None:
+        """The answer ended cleanly: the socket serves the next request."""
+        self._pool.return_socket(sock)
+
+    def drop(self, sock: gevent.socket.socket) -> None:
+        """Close the socket; the server sees the abort."""
+        self._pool.release_socket(sock)
+
+    def close(self) -> None:
+        """Close the kept socket, if any."""
+        self._pool.close()
+
+
+def _connect_error(error: Exception, timeout_s: float) -> ConnectError:
+    """The class and sentence of what went wrong on the way to a connection."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        advice = f"{error.verify_message}; name its authority with SSL_CERT_FILE"
+        return ConnectError(FailureClass.TLS, f"the certificate is not trusted: {advice}")
+    if isinstance(error, ssl.SSLError):
+        return ConnectError(FailureClass.TLS, f"TLS handshake failed: {error.reason or error}")
+    if isinstance(error, TimeoutError) and not isinstance(error, socket.gaierror):
+        return ConnectError(FailureClass.TIMEOUT_CONNECT, f"no connection within {timeout_s:g} s")
+    if isinstance(error, OSError) and error.errno in OUT_OF_RESOURCES:
+        return ConnectError(FailureClass.CLIENT, f"the client ran out of resources: {os.strerror(error.errno or 0)}")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return ConnectError(FailureClass.CONNECT, reason.lower() if reason else type(error).__name__)

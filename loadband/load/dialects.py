@@ -1,0 +1,195 @@
+"""What a server's events say, and how a server is asked: the OpenAI chat dialect.
+
+Knows: request and answer JSON. Must not know: sockets, HTTP framing, stamps.
+
+A piece is *generated* when text, reasoning or a tool call is non-empty: a role-only chunk, an empty or null
+`content`, and a usage chunk are not.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadband.record import FailureClass, http_class
+
+
+class ProtocolError(Exception):
+    """Bytes that this dialect cannot be; the text is a sentence for `message`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerError:
+    """An error the server told: its class and its own sentence."""
+
+    failure_class: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts the server told; None where it did not."""
+
+    output_tokens: int | None = None
+    prompt_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one event says."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_piece: bool = False
+    tool_calls: int = 0
+    """Tool calls that begin in this event."""
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    error: ServerError | None = None
+    model: str | None = None
+    done: bool = False
+
+    @property
+    def generated(self) -> bool:
+        """Whether the event holds a non-empty generated piece."""
+        return bool(self.text or self.reasoning or self.tool_piece)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What every request asks for, beside its own `max_tokens`."""
+
+    model: str
+    temperature: float | None = None
+    ignore_eos: bool = False
+    extra_body: Mapping[str, Any] | None = None
+
+
+class OpenAIChat:
+    """`/v1/chat/completions`, streaming."""
+
+    name = "openai-chat"
+    path = "/v1/chat/completions"
+
+    def body(self, sampling: Sampling, messages: Sequence[Mapping[str, str]], max_tokens: int) -> bytes:
+        """The request's JSON."""
+        asked: dict[str, Any] = {
+            "model": sampling.model,
+            "messages": list(messages),
+            "max_tokens": max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if sampling.temperature is not None:
+            asked["temperature"] = sampling.temperature
+        if sampling.ignore_eos:
+            asked["ignore_eos"] = True
+        if sampling.extra_body:
+            asked.update(sampling.extra_body)
+        return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def read(self, name: bytes, data: bytes) -> Chunk:
+        """What one event says. Raises ProtocolError when it is not of this dialect."""
+        if data.strip() == b"[DONE]":
+            return Chunk(done=True)
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ProtocolError(f"an event is not JSON ({_shown(data)})") from error
+        if not isinstance(event, dict):
+            raise ProtocolError(f"an event is not a JSON object ({_shown(data)})")
+        if told := error_of(event, named_error=name == b"error"):
+            return Chunk(error=told)
+        return _chunk(event)
+
+
+def _chunk(event: dict[str, Any]) -> Chunk:
+    text = reasoning = ""
+    tool_piece, tool_calls, finish_reason = False, 0, None
+    for choice in _list(event.get("choices")):
+        if not isinstance(choice, dict):
+            continue
+        finish_reason = choice.get("finish_reason") or finish_reason
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            continue
+        text += _text(delta.get("content"))
+        reasoning += _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+        for call in _list(delta.get("tool_calls")):
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict) and (function.get("name") or function.get("arguments")):
+                tool_piece = True
+                tool_calls += bool(function.get("name"))
+    return Chunk(
+        text=text,
+        reasoning=reasoning,
+        tool_piece=tool_piece,
+        tool_calls=tool_calls,
+        finish_reason=str(finish_reason) if finish_reason else None,
+        usage=usage_of(event.get("usage")),
+        model=event["model"] if isinstance(event.get("model"), str) and event["model"] else None,
+    )
+
+
+def error_of(body: Mapping[str, Any], *, named_error: bool = False) -> ServerError | None:
+    """The error that a body or an event tells, in any of the shapes that servers use; None when it tells none."""
+    error = body.get("error")
+    told = error if isinstance(error, dict) else body
+    if not (error or named_error or body.get("object") == "error"):
+        return None
+    message = error if isinstance(error, str) else told.get("message")
+    sentence = str(message) if message else json.dumps(told, ensure_ascii=False)
+    return ServerError(_class_of(told.get("code"), str(told.get("type") or ""), sentence), sentence)
+
+
+def _class_of(code: Any, kind: str, sentence: str) -> str:
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
+    if is_context_length(sentence) or "context" in kind:
+        return FailureClass.CONTEXT_LENGTH
+    if number is not None and http_class(number) == FailureClass.THROTTLED:
+        return FailureClass.THROTTLED
+    return FailureClass.STREAM_ERROR
+
+
+def is_context_length(sentence: str) -> bool:
+    """Whether a refusal is about a prompt too long for the model."""
+    low = sentence.lower()
+    return "context" in low and any(word in low for word in ("length", "size", "window", "exceed", "maximum"))
+
+
+def usage_of(usage: Any) -> Usage | None:
+    """Token counts of a `usage` object; None when there is none."""
+    if not isinstance(usage, dict):
+        return None
+    counts = Usage(
+        output_tokens=_count(usage.get("completion_tokens")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        reasoning_tokens=_count(_dict(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        cached_tokens=_count(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+    )
+    return None if counts.output_tokens is None and counts.prompt_tokens is None else counts
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = (part.get("text") for part in _list(content) if isinstance(part, dict))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _shown(data: bytes) -> str:
+    return data[:80].decode("utf-8", errors="replace")

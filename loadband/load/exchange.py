@@ -1,0 +1,173 @@
+"""One request's life on the wire: connection, upload, reads, time-outs, and how it ended.
+
+Knows: the order of these steps, and that every request ends as ok, failed or cut.
+Must not know: Locust, scenarios, files.
+
+A *reused* connection that is closed or reset before the first byte of the answer is replaced once and the request
+sent again: servers close kept connections without notice (llama.cpp after every streamed answer). The request is
+flagged and timed from its first start. Nothing else is ever sent twice.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gevent.socket
+
+from loadband.load.answer import Answer
+from loadband.load.connection import ConnectError, Connection
+from loadband.load.dialects import OpenAIChat, ServerError
+from loadband.load.reader import Reader
+from loadband.load.token_clock import TokenClock
+from loadband.record import FailureClass, Status
+
+PARSE_WITHIN_S = 1.0
+"""Bytes wait at most this long before they are parsed."""
+
+DONE_LINGER_S = 0.1
+"""After `[DONE]`: how long to wait for the end of the HTTP message, so that the connection can be kept."""
+
+FINISH_LINGER_S = 5.0
+"""After a finish reason without `[DONE]`: how long a usage event or the end may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits of one request, each in seconds.
+
+    `idle_s` is silence after the first token; until then `first_token_s`, counted from the request's start, holds.
+    """
+
+    connect_s: float = 10.0
+    first_token_s: float = 120.0
+    idle_s: float = 60.0
+    total_s: float = 600.0
+
+
+class _StaleError(Exception):
+    """A kept connection turned out to be closed before the answer began."""
+
+
+class Exchange:
+    """One request and its answer. `run` once; then read the attributes."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        dialect: OpenAIChat,
+        timeouts: Timeouts,
+        wall_offset: float = 0.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._connection = connection
+        self._dialect = dialect
+        self._timeouts = timeouts
+        self._clock = clock
+        self._wall_offset = wall_offset
+        self.start = clock()
+        """Stamp of the request's start."""
+        self.tokens = TokenClock(self.start, wall_offset)
+        self.answer = Answer(dialect, self.tokens)
+        self.status = Status.CUT
+        """Cut until it ended otherwise: a user that is stopped in mid-request leaves it so."""
+        self.failure: ServerError | None = None
+        self.connect_s: float | None = None
+        self.sent_s: float | None = None
+        self.stale = False
+        """A kept connection was found closed and was replaced."""
+        self.end: float = self.start
+
+    def run(self, request: bytes) -> None:
+        """Send the request and read its answer. Raises only what stops the user (GreenletExit)."""
+        try:
+            try:
+                self._attempt(request)
+            except _StaleError:
+                self.stale = True
+                self._attempt(request)
+            self.status = Status.FAILED if self.failure else Status.OK
+        except ConnectError as error:
+            self._fail(ServerError(error.failure_class, str(error)))
+        except Exception as error:  # a fault of ours must end as a failure of the client, not as a cut request
+            self._fail(ServerError(FailureClass.CLIENT, f"fault in the client: {type(error).__name__}: {error}"))
+        finally:
+            self.end = self._clock()
+
+    def _attempt(self, request: bytes) -> None:
+        sock, connect_s = self._connection.open(self._clock)
+        reused = connect_s is None
+        if connect_s is not None:
+            self.connect_s = (self.connect_s or 0.0) + connect_s
+        reader: Reader | None = None
+        reusable = False
+        try:
+            self._send(sock, request, reused=reused)
+            reader = Reader(sock, self._clock)
+            self._read(reader, reused=reused)
+            reusable = self.answer.reusable and not reader.ended
+        finally:
+            if reader is not None:
+                reader.close()
+            if reusable:
+                self._connection.keep(sock)
+            else:
+                self._connection.drop(sock)
+
+    def _send(self, sock: gevent.socket.socket, request: bytes, *, reused: bool) -> None:
+        sock.settimeout(max(self._first_token_deadline() - self._clock(), 0.001))
+        try:
+            sock.sendall(request)
+        except TimeoutError:
+            sentence = f"the request was not taken within {self._timeouts.first_token_s:g} s"
+            raise ConnectError(FailureClass.TIMEOUT_FIRST_TOKEN, sentence) from None
+        except OSError as error:
+            if reused:
+                raise _StaleError from error
+            # The server may have answered before it closed (a refusal of a long body): its sentence is worth more.
+        self.sent_s = self._clock() - self.start
+
+    def _read(self, reader: Reader, *, reused: bool) -> None:
+        answer = self.answer
+        while not (answer.complete or answer.broken):
+            now = self._clock()
+            deadline, expired = self._deadline(reader)
+            if now >= deadline:
+                if expired is None:
+                    break
+                self._fail(expired)
+                return
+            reads = reader.take(min(deadline, now + PARSE_WITHIN_S))
+            for stamp, data in reads:
+                answer.feed(stamp, data)
+            reader.eager = not answer.is_stream or answer.done
+            if reader.ended and not reads:
+                break
+        if answer.first_byte is None and reused:
+            raise _StaleError
+        answer.finish()
+        if told := answer.failure(reader.error):
+            self._fail(told)
+
+    def _deadline(self, reader: Reader) -> tuple[float, ServerError | None]:
+        """The next moment at which waiting ends, and the failure that it means; None where the answer is whole."""
+        limits = self._timeouts
+        last = self.start if reader.last is None else reader.last
+        if self.answer.ended_well:
+            return last + (DONE_LINGER_S if self.answer.done else FINISH_LINGER_S), None
+        if self.tokens.first is None:
+            deadline = self.start + limits.first_token_s
+            failure = ServerError(FailureClass.TIMEOUT_FIRST_TOKEN, f"no token within {limits.first_token_s:g} s")
+        else:
+            deadline = last + limits.idle_s
+            failure = ServerError(FailureClass.TIMEOUT_IDLE, f"silence of {limits.idle_s:g} s in mid-answer")
+        if self.start + limits.total_s <= deadline:
+            sentence = f"the answer took longer than {limits.total_s:g} s"
+            return self.start + limits.total_s, ServerError(FailureClass.TIMEOUT_TOTAL, sentence)
+        return deadline, failure
+
+    def _first_token_deadline(self) -> float:
+        return self.start + min(self._timeouts.first_token_s, self._timeouts.total_s)
+
+    def _fail(self, failure: ServerError) -> None:
+        self.failure = failure
+        self.status = Status.FAILED

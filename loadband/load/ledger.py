@@ -1,0 +1,105 @@
+"""What one process has seen since its last report: records, counters by second, histograms, requests in flight.
+
+Knows: how finished requests are counted. Must not know: Locust, files, other processes.
+
+Everything in a report adds up: reports of several workers, and of one worker over time, are summed by the master.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from loadband.histogram import Histogram
+from loadband.load.token_clock import TokenClock
+from loadband.record import Record, Status
+
+COUNTERS = (
+    "started", "ok", "failed", "cut", "events",
+    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens",
+)  # fmt: skip
+"""Counters of one second and scenario, in the column order of `seconds.csv`."""
+
+_AT = {name: index for index, name in enumerate(COUNTERS)}
+
+
+class Ledger:
+    """Counts and records of this process. `wall` gives Unix seconds on the master's clock."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._counters: dict[tuple[int, str], list[int]] = {}
+        self._histograms: dict[tuple[int, int, str, str], Histogram] = {}
+        self._records: list[Record] = []
+        self.in_flight = 0
+        """Requests open now."""
+        self._since = wall()
+        self._changed = self._since
+        self._area = 0.0
+
+    def begin(self, scenario: str) -> None:
+        """A request starts now."""
+        self._count(math.floor(self._wall()), scenario, "started")
+        self._change(+1)
+
+    def end(self, record: Record, tokens: TokenClock) -> None:
+        """A request ended now, as its record says."""
+        self._change(-1)
+        now = math.floor(self._wall())
+        scenario = record.scenario
+        if record.status in (Status.OK, Status.FAILED, Status.CUT):
+            self._count(now, scenario, record.status)
+            self._deal(tokens, record, scenario, now)
+        if record.status == Status.OK:
+            self.observe("itl", tokens.gaps, record.step_end or 0, now, scenario)
+        self._records.append(record)
+
+    def observe(self, metric: str, values: Iterable[float], step: int, second: int, scenario: str = "") -> None:
+        """Add values to the histogram of a metric, step, second and scenario."""
+        key = (step, second, scenario, metric)
+        histogram = self._histograms.get(key)
+        for value in values:
+            if histogram is None:
+                histogram = self._histograms[key] = Histogram()
+            histogram.add(value)
+
+    def take(self) -> dict[str, Any]:
+        """All that came since the last take, as plain values; the ledger is empty afterwards."""
+        self._change(0)
+        now = self._changed
+        elapsed = now - self._since
+        report = {
+            "counters": [[second, scenario, *counts] for (second, scenario), counts in self._counters.items()],
+            "histograms": [
+                [*key, h.count, h.total, h.minimum, h.maximum, h.encode()] for key, h in self._histograms.items()
+            ],
+            "records": [record.values() for record in self._records],
+            "in_flight": self._area / elapsed if elapsed > 0 else float(self.in_flight),
+            "in_flight_now": self.in_flight,
+        }
+        self._counters, self._histograms, self._records = {}, {}, []
+        self._since, self._area = now, 0.0
+        return report
+
+    def _deal(self, tokens: TokenClock, record: Record, scenario: str, now: int) -> None:
+        """Book events and tokens into the seconds in which they arrived."""
+        for second, events in tokens.seconds.items():
+            self._count(second, scenario, "events", events)
+        if record.output_tokens:
+            dealt = tokens.spread(record.output_tokens) or {now: record.output_tokens}
+            for second, share in dealt.items():
+                self._count(second, scenario, f"output_tokens_{record.status}", share)
+        if record.prompt_tokens:
+            self._count(min(tokens.seconds, default=now), scenario, "prompt_tokens", record.prompt_tokens)
+
+    def _count(self, second: int, scenario: str, counter: str, by: int = 1) -> None:
+        counts = self._counters.get((second, scenario))
+        if counts is None:
+            counts = self._counters[second, scenario] = [0] * len(COUNTERS)
+        counts[_AT[counter]] += by
+
+    def _change(self, by: int) -> None:
+        """Add the time since the last change to the mean of requests in flight."""
+        now = self._wall()
+        self._area += self.in_flight * (now - self._changed)
+        self._changed = now
+        self.in_flight += by

@@ -1,0 +1,138 @@
+"""Loadband's command-line options, in groups, added to Locust's own.
+
+Knows: names, defaults, help texts, and that a value stays the checked string a person wrote (Locust sends options to
+workers as plain values). Must not know: what the parts do with them.
+
+Options that name a file, a directory, a command or an environment variable are read once from the command line
+(`Frozen`) and never again: any page in the user's browser can post new values to Locust's web UI.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from loadband import plan, slo
+from loadband.errors import UsageError
+from loadband.load import distribution
+
+KEY_VARIABLE = "LOADBAND_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What is taken from the command line alone."""
+
+    host: str | None
+    run_dir: str | None
+    api_key_env: str
+    report: bool | None
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> "Frozen":
+        """From the options as parsed at start."""
+        return cls(options.host, options.run_dir, options.api_key_env, options.report)
+
+
+def checked(parse: Callable[[str], Any]) -> Callable[[str], str]:
+    """An argparse type that keeps the text when `parse` takes it; its sentence is the error otherwise."""
+
+    def check(text: str) -> str:
+        try:
+            parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return text
+
+    return check
+
+
+def _positive(text: str) -> float:
+    seconds = plan.parse_duration(text)
+    if seconds <= 0:
+        raise UsageError(f"'{text}': a time-out lies above 0 s")
+    return seconds
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add every option, and bind Locust's ports to this machine unless asked otherwise."""
+    _add_plan(parser.add_argument_group("Loadband: load plan"))
+    _add_requests(parser.add_argument_group("Loadband: requests"))
+    _add_timeouts(parser.add_argument_group("Loadband: time-outs"))
+    _add_results(parser.add_argument_group("Loadband: results"))
+    parser.set_defaults(web_host="127.0.0.1", master_bind_host="127.0.0.1")
+
+
+def _add(group: Any, name: str, **how: Any) -> None:
+    group.add_argument(f"--{name}", env_var=f"LOADBAND_{name.upper().replace('-', '_')}", **how)
+
+
+def _add_plan(group: Any) -> None:
+    _add(
+        group, "steps", metavar="LEVELS", type=checked(plan.parse_levels),
+        help="levels of users to climb: 1,2,4,8 or 1:64:x2 or 8:64:+8. Without it Locust ramps as usual",
+    )  # fmt: skip
+    _add(
+        group, "hold", metavar="TIME", default="auto", type=checked(plan.parse_hold),
+        help="how long a level is measured: a time (90, 90s, 2m), a number of requests (256req), or auto: until it had "
+        "3 rounds, 30 successes and tokens/s known to 2 %%, at least 30 s. Default auto",
+    )  # fmt: skip
+    _add(
+        group, "max-hold", metavar="TIME", default="600s", type=checked(_positive),
+        help="the longest a level may take with --hold auto or ...req. Default 600s",
+    )  # fmt: skip
+    _add(
+        group, "settle", metavar="TIME", default="auto", type=checked(plan.parse_settle),
+        help="time between a level's users being there and its measurement; auto is one E2E p95, at least 2 s",
+    )  # fmt: skip
+    _add(
+        group, "slo", metavar="LIMITS", type=checked(slo.parse_slo),
+        help='limits that the run must keep: "ttft_p95<=1s@32,error_rate<=1%%"; a miss ends with exit code 1',
+    )  # fmt: skip
+
+
+def _add_requests(group: Any) -> None:
+    _add(group, "model", metavar="NAME", help="model to ask for. Default: the one the server offers")
+    _add(
+        group, "prompt-tokens", metavar="N", default="50-200", type=checked(distribution.parse_token_count),
+        help="tokens of a prompt: a number, a range, or lognormal(mean,sd). Default 50-200",
+    )  # fmt: skip
+    _add(
+        group, "max-tokens", metavar="N", default="64-448", type=checked(distribution.parse_token_count),
+        help="tokens of an answer, spread so that users do not march in step. Default 64-448",
+    )  # fmt: skip
+    _add(
+        group, "think-time", metavar="S", default="0.5-2", type=checked(distribution.parse_distribution),
+        help="pause between an answer and the next request, in seconds. Default 0.5-2",
+    )  # fmt: skip
+    _add(group, "temperature", metavar="T", type=float, default=0.7, help="sampling temperature. Default 0.7")
+    _add(
+        group, "ignore-eos", action=argparse.BooleanOptionalAction, default=None,
+        help="ask for answers of exactly --max-tokens; default: where the server takes it",
+    )  # fmt: skip
+    _add(group, "seed", metavar="N", type=int, default=1, help="the same seed asks the same prompts. Default 1")
+    _add(
+        group, "api-key-env", metavar="VARIABLE", default=KEY_VARIABLE,
+        help=f"environment variable that holds the server's key. Default {KEY_VARIABLE}",
+    )  # fmt: skip
+
+
+def _add_timeouts(group: Any) -> None:
+    for name, default, meaning in (
+        ("connect-timeout", "10s", "to connect"),
+        ("first-token-timeout", "120s", "from a request's start to its first token"),
+        ("idle-timeout", "60s", "of silence after the first token"),
+        ("total-timeout", "600s", "for a whole request"),
+    ):
+        _add(
+            group, name, metavar="TIME", default=default, type=checked(_positive),
+            help=f"longest time {meaning}. Default {default}",
+        )  # fmt: skip
+
+
+def _add_results(group: Any) -> None:
+    _add(group, "run-dir", metavar="DIR", help="directory for the run's files. Default runs/<time>-<target>")
+    _add(
+        group, "report", action=argparse.BooleanOptionalAction, default=None,
+        help="make the report at the end; default: when headless",
+    )  # fmt: skip

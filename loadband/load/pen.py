@@ -1,0 +1,167 @@
+"""The master's pen: workers' reports in, the files of the run directory out.
+
+Knows: which part of a report belongs into which file, and the sums that the ladder needs.
+Must not know: Locust, sockets, how a level is chosen.
+
+A second is written when it is over: first a row with the users and requests in flight of that second, then its
+counters. Rows of past seconds follow whenever a request ends that had tokens in them. Records are flushed as they
+come, so that a kill loses at most what workers had not reported.
+"""
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadband import rundir
+from loadband.load.ledger import COUNTERS
+from loadband.load.token_clock import nearest_rank
+from loadband.record import RECORD_COLUMNS, FailureClass, Status
+from loadband.rundir import RunDirectory
+
+NEWEST = 200
+"""Successes that stand for `now` in the ladder's E2E."""
+
+DOWN_AFTER = 3
+"""Refused or broken connections in a row, over all workers, after which the target counts as gone."""
+
+_OK, _CUT = COUNTERS.index("output_tokens_ok"), COUNTERS.index("output_tokens_cut")
+_STATUS = RECORD_COLUMNS.index("status")
+_CLASS = RECORD_COLUMNS.index("failure_class")
+_E2E = RECORD_COLUMNS.index("e2e_s")
+_UNREACHED = frozenset({FailureClass.CONNECT, FailureClass.TIMEOUT_CONNECT, FailureClass.TLS})
+
+
+@dataclass(slots=True)
+class Worker:
+    """What the master last heard of a worker."""
+
+    users: int = 0
+    in_flight: float = 0.0
+    """Mean over its last report interval."""
+    in_flight_now: int = 0
+    gate_epoch: int = 0
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over the run so far."""
+
+    started: int = 0
+    by_status: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def ended(self) -> int:
+        """Requests that ended, in any way."""
+        return self.by_status.total()
+
+
+class Pen:
+    """Writes one run's files."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        self.workers: dict[str, Worker] = {}
+        self.totals = Totals()
+        self._e2e: deque[float] = deque(maxlen=NEWEST)
+        self._waiting: list[list[Any]] = []
+        self._tokens: Counter[int] = Counter()
+        self._unreached = 0
+        for name in rundir.COLUMNS:
+            directory.appender(name)
+
+    def absorb(self, report: dict[str, Any], now: float) -> None:
+        """Take in one report of one worker, received at Unix second `now`."""
+        worker = self.workers.setdefault(report["worker"], Worker())
+        worker.users = report["users"]
+        worker.in_flight = report["in_flight"]
+        worker.in_flight_now = report["in_flight_now"]
+        worker.gate_epoch = report["gate_epoch"]
+        self._write_records(report["records"])
+        for row in report["counters"]:
+            self.totals.started += row[2]
+            self._tokens[row[0]] += row[2 + _OK] + row[2 + _CUT]
+        self._waiting.extend(report["counters"])
+        self._write_health(report, math.floor(now))
+        self._directory.flush()
+
+    def tick(self, now: float) -> None:
+        """Write what is known of the seconds before `now`. Called once in each second."""
+        over = math.floor(now) - 1
+        seconds = self._directory.appender(rundir.SECONDS)
+        in_flight = sum(worker.in_flight for worker in self.workers.values())
+        seconds.append([over, "", self.users, in_flight, *[0] * len(COUNTERS)])
+        ready = [row for row in self._waiting if row[0] <= over]
+        self._waiting = [row for row in self._waiting if row[0] > over]
+        for second, scenario, *counts in sorted(ready):
+            seconds.append([second, scenario, None, None, *counts])
+        self._directory.flush()
+
+    def write_step(self, row: list[Any]) -> None:
+        """A step that ended."""
+        self._directory.appender(rundir.STEPS).append(row)
+        self._directory.flush()
+
+    def finish(self, now: float) -> None:
+        """Write what still waits and close the files."""
+        self.tick(now + 2)
+        self._directory.close()
+
+    @property
+    def users(self) -> int:
+        """Users over all workers, as last reported."""
+        return sum(worker.users for worker in self.workers.values())
+
+    def in_flight_since(self, gate_epoch: int, workers: int) -> int | None:
+        """Requests in flight now; None until `workers` workers reported since the gate last moved."""
+        told = [worker for worker in self.workers.values() if worker.gate_epoch == gate_epoch]
+        return sum(worker.in_flight_now for worker in told) if len(told) >= max(workers, 1) else None
+
+    @property
+    def e2e_mean_s(self) -> float | None:
+        """Mean E2E of the newest successes."""
+        return sum(self._e2e) / len(self._e2e) if self._e2e else None
+
+    @property
+    def e2e_p95_s(self) -> float | None:
+        """95th percentile of E2E of the newest successes."""
+        return nearest_rank(sorted(self._e2e), 95)
+
+    @property
+    def target_lost(self) -> bool:
+        """Whether the newest requests found no server at all."""
+        return self._unreached >= DOWN_AFTER
+
+    def tokens_between(self, start: float, end: float) -> list[float]:
+        """Output tokens of ok and cut requests in each whole second from `start` on, before `end`.
+
+        Seconds before `start` are forgotten: a caller never asks for an earlier one again.
+        """
+        first, last = math.ceil(start), math.floor(end)
+        for second in [second for second in self._tokens if second < first]:
+            del self._tokens[second]
+        return [float(self._tokens[second]) for second in range(first, last)]
+
+    def _write_records(self, records: list[list[Any]]) -> None:
+        appender = self._directory.appender(rundir.REQUESTS)
+        for values in records:
+            appender.append(values)
+            status = values[_STATUS]
+            self.totals.by_status[status] += 1
+            if status == Status.OK and values[_E2E] is not None:
+                self._e2e.append(values[_E2E])
+            if values[_CLASS] in _UNREACHED:
+                self._unreached += 1
+            elif status != Status.CUT:
+                self._unreached = 0
+
+    def _write_health(self, report: dict[str, Any], second: int) -> None:
+        histograms = self._directory.appender(rundir.HISTOGRAMS)
+        for step, of_second, scenario, metric, *cells in report["histograms"]:
+            histograms.append([step, of_second, of_second, scenario, metric, *cells, report["worker"]])
+        self._directory.appender(rundir.WORKERS).append(
+            [
+                second, report["worker"], report["users"], report["in_flight"],
+                report["lag_p50_s"], report["lag_p99_s"], report["cpu"], report["state"],
+            ]
+        )  # fmt: skip

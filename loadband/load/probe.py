@@ -1,0 +1,213 @@
+"""Is the target there, and what does it take? Asked once, on the master, before load.
+
+Knows: how to find the model's name, whether a real request is answered, what `ignore_eos` and a character cost.
+Must not know: Locust, files, users.
+
+Whatever would fail every request of the run is said here, in one line with the next step, before any load.
+"""
+
+import json
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+
+from geventhttpclient.response import HTTPSocketResponse
+
+from loadband.errors import LoadbandError, UnreachableError, UsageError
+from loadband.load.connection import ConnectError, Connection, parse_address
+from loadband.load.dialects import OpenAIChat, Sampling, ServerError, error_of
+from loadband.load.exchange import Exchange, Timeouts
+from loadband.load.prompts import KINDS, USUAL_TOKENS_PER_CHARACTER, PromptBook, passage
+from loadband.load.request import get_request, request_head, whole_request
+from loadband.record import FailureClass
+from loadband.rundir import one_line
+
+ANSWER_TOKENS = 8
+"""Asked of each probe: one token alone may be half a character and so no text."""
+
+CALIBRATION_CHARACTERS = 600
+"""Length of the text that tells what a character costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the probe was asked to look at."""
+
+    host: str | None
+    model: str | None
+    key: str | None
+    key_variable: str
+    temperature: float
+    ignore_eos: bool | None
+    timeouts: Timeouts
+    run_id: str
+
+
+@dataclass(slots=True)
+class Found:
+    """What the probe found."""
+
+    model: str = ""
+    ignore_eos: bool = False
+    tokens_per_character: dict[str, float] = field(default_factory=lambda: dict(USUAL_TOKENS_PER_CHARACTER))
+    server: dict[str, Any] = field(default_factory=dict)
+    """What the server tells of itself."""
+    findings: list[str] = field(default_factory=list)
+    """Sentences for the report."""
+    requests: int = 0
+    """Requests the probe sent, and their tokens: the server counted them too."""
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Probe:
+    """One look at the target."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._address = parse_address(target.host)
+        self._dialect = OpenAIChat()
+        self._book = PromptBook(0, f"{target.run_id}/probe")
+        self._head = request_head(self._dialect.path, self._address, target.key)
+        self._connection = Connection(self._address, target.timeouts.connect_s)
+        self.found = Found()
+
+    def run(self) -> Found:
+        """Ask. Raises UsageError for what a person can mend, UnreachableError for a target that is not there."""
+        try:
+            self.found.model = self._choose_model(self._offered_models())
+            self._try_request()
+            self._calibrate()
+        finally:
+            self._connection.close()
+        return self.found
+
+    def _offered_models(self) -> list[str] | None:
+        """Names of `/v1/models`; None when the server has no such list."""
+        status, body = self._get("/v1/models")
+        if status in (401, 403):
+            raise self._key_error(status, _sentence_of(body))
+        if status in (502, 503, 504):
+            raise UnreachableError(
+                f"{self._address.url} is not ready ({status}: {self._clean(_sentence_of(body))}); wait until it is"
+            )
+        try:
+            names = [model["id"] for model in json.loads(body)["data"] if isinstance(model["id"], str)]
+        except (ValueError, KeyError, TypeError):
+            return None
+        self.found.server["models"] = names
+        return names
+
+    def _get(self, path: str) -> tuple[int, str]:
+        """Status and body of a plain GET. Raises UnreachableError."""
+        url = self._address.url
+        head = get_request(path, self._address, self._target.key)
+        try:
+            sock, _ = self._connection.open()
+        except ConnectError as error:
+            raise UnreachableError(
+                f"cannot reach {url} ({error}): is the server running, and are host and port right?"
+            ) from None
+        try:
+            sock.settimeout(self._target.timeouts.first_token_s)
+            sock.sendall(head)
+            response = HTTPSocketResponse(sock)
+            body = response.read().decode("utf-8", errors="replace")
+        except TimeoutError:
+            raise UnreachableError(f"{url} takes connections but does not answer: is it the right port?") from None
+        except (OSError, HTTPException, UnicodeDecodeError) as error:
+            raise UnreachableError(
+                f"what answers at {url} does not speak HTTP ({self._clean(str(error))}): is it the right port?"
+            ) from None
+        finally:
+            self._connection.drop(sock)
+        self.found.server["header"] = response.get("server")
+        return response.get_code(), body
+
+    def _choose_model(self, offered: list[str] | None) -> str:
+        asked = self._target.model
+        if asked is not None:
+            if offered and asked not in offered:
+                self.found.findings.append(f"the server does not list the model {asked}; it lists {_few(offered)}")
+            return asked
+        if not offered:
+            raise UsageError(f"{self._address.url} does not tell its models: name one with --model")
+        if len(offered) > 1:
+            raise UsageError(f"{self._address.url} offers several models: choose one with --model ({_few(offered)})")
+        return offered[0]
+
+    def _try_request(self) -> None:
+        """One small request as the run will send it; `ignore_eos` is dropped where the server refuses it."""
+        wanted = self._target.ignore_eos
+        self.found.ignore_eos = wanted is not False
+        exchange = self._ask("")
+        if wanted is None and exchange.failure and exchange.answer.http_status in (400, 422):
+            self.found.ignore_eos = False
+            exchange = self._ask("")
+            if exchange.failure is None:
+                self.found.findings.append("the server does not take ignore_eos: answers may be shorter than asked")
+        if exchange.failure is not None:
+            raise self._refusal(exchange.failure, exchange.answer.http_status)
+
+    def _calibrate(self) -> None:
+        """Tokens per character of each kind, from the server's own counts: one bare prompt, one long one a kind."""
+        bare = self._ask("").answer.usage.prompt_tokens
+        if bare is None:
+            self.found.findings.append("the server does not count prompt tokens: prompt lengths are estimated")
+            return
+        for number, kind in enumerate(KINDS):
+            text = passage(kind, CALIBRATION_CHARACTERS, self._book.source(0, number))
+            counted = self._ask(text).answer.usage.prompt_tokens
+            if counted is not None and counted > bare:
+                self.found.tokens_per_character[kind] = (counted - bare) / len(text)
+
+    def _ask(self, text: str) -> Exchange:
+        number = self.found.requests = self.found.requests + 1
+        content = f"{self._book.nonce(0, 0, number)} {text}".strip()
+        sampling = Sampling(self.found.model, self._target.temperature, ignore_eos=self.found.ignore_eos)
+        body = self._dialect.body(sampling, [{"role": "user", "content": content}], ANSWER_TOKENS)
+        exchange = Exchange(self._connection, self._dialect, self._target.timeouts)
+        exchange.run(whole_request(self._head, body))
+        usage = exchange.answer.usage
+        self.found.prompt_tokens += usage.prompt_tokens or 0
+        self.found.output_tokens += usage.output_tokens or 0
+        return exchange
+
+    def _refusal(self, failure: ServerError, status: int | None) -> LoadbandError:
+        url, sentence = self._address.url, self._clean(failure.message)
+        if status in (401, 403):
+            return self._key_error(status, failure.message)
+        if status == 404:
+            where = f"{url}{self._dialect.path}"
+            return UsageError(f"{where} answers 404 ({sentence}): check the path in -H and --model {self.found.model}")
+        if status is not None and 400 <= status < 500 and failure.failure_class != FailureClass.THROTTLED:
+            return UsageError(
+                f"{url} refuses the request ({status}: {sentence}): change --model, --max-tokens or --prompt-tokens"
+            )
+        return UnreachableError(
+            f"{url} gave no answer to a first request ({failure.failure_class}: {sentence}): look at the server's log"
+        )
+
+    def _key_error(self, status: int, sentence: str) -> UsageError:
+        has = "refuses the key in" if self._target.key else "wants a key: set"
+        return UsageError(f"{self._address.url} {has} {self._target.key_variable} ({status}: {self._clean(sentence)})")
+
+    def _clean(self, sentence: str) -> str:
+        return one_line(sentence, [self._target.key or ""]).rstrip(".")
+
+
+def probe(target: Target) -> Found:
+    """Look at the target once."""
+    return Probe(target).run()
+
+
+def _sentence_of(body: str) -> str:
+    try:
+        told = error_of(json.loads(body))
+    except (ValueError, AttributeError):
+        told = None
+    return told.message if told else body[:300]
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

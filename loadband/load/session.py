@@ -1,0 +1,113 @@
+"""What the users of one process share during one test.
+
+Knows: target, sampling, prompts, time-outs, the step in force, the gate, this process's place among the workers.
+Must not know: Locust's runners, files, how a level is chosen.
+"""
+
+import itertools
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import gevent
+from gevent.event import Event
+
+from loadband.load.connection import Address, Connection, parse_address
+from loadband.load.dialects import OpenAIChat, Sampling
+from loadband.load.distribution import Distribution, parse_distribution, parse_token_count
+from loadband.load.exchange import Timeouts
+from loadband.load.ledger import Ledger
+from loadband.load.prompts import PromptBook
+from loadband.load.request import request_head
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the users do, as asked by the options and completed by the probe; travels from the master to workers."""
+
+    host: str
+    model: str
+    run_id: str
+    seed: int
+    prompt_tokens: str
+    max_tokens: str
+    think_time: str
+    temperature: float
+    ignore_eos: bool
+    tokens_per_character: dict[str, float]
+    timeouts: dict[str, float]
+    workers: int
+    has_key: bool
+    """Whether the key in the environment may go to this host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The step in force; users `first` up to `target` begin spread over `spread_s` seconds."""
+
+    number: int = 0
+    repeat: int = 1
+    first: int = 0
+    target: int = 0
+    spread_s: float = 0.0
+
+
+class Session:
+    """One test in one process."""
+
+    def __init__(self, work: Work, worker: str, index: int, key: str | None, wall_offset: float) -> None:
+        self.work = work
+        self.worker = worker
+        self.key = key if work.has_key else None
+        self.wall_offset = wall_offset
+        self.dialect = OpenAIChat()
+        self.sampling = Sampling(work.model, work.temperature, ignore_eos=work.ignore_eos)
+        self.timeouts = Timeouts(**work.timeouts)
+        self.book = PromptBook(work.seed, work.run_id, work.tokens_per_character)
+        self.prompt_tokens: Distribution = parse_token_count(work.prompt_tokens)
+        self.max_tokens: Distribution = parse_token_count(work.max_tokens)
+        self.think_time: Distribution = parse_distribution(work.think_time)
+        self.ledger = Ledger(self.wall)
+        self.step = Step()
+        self.gate = Event()
+        """Users pass it before each request; closed while the run is drained."""
+        self.gate.set()
+        self.gate_epoch = 0
+        self._index = index
+        self._users = itertools.count()
+        self._requests = itertools.count(1)
+        self._address: Address = parse_address(work.host)
+        self.head = request_head(self.dialect.path, self._address, self.key)
+
+    def wall(self) -> float:
+        """Unix seconds on the master's clock."""
+        return time.perf_counter() + self.wall_offset
+
+    def connection(self) -> Connection:
+        """A new connection for one user."""
+        return Connection(self._address, self.timeouts.connect_s)
+
+    def next_user(self) -> int:
+        """Number of the next user over all workers: the k-th of worker w of W is k * W + w."""
+        return next(self._users) * self.work.workers + self._index
+
+    def next_request_id(self) -> str:
+        """`<worker>-<n>`, unique in the run."""
+        return f"{self.worker}-{next(self._requests)}"
+
+    def wait_for_turn(self, user: int) -> None:
+        """Let a level's new users begin one after the other: users with equal answers would march in step."""
+        step = self.step
+        if step.spread_s > 0 and step.first <= user < step.target:
+            gevent.sleep(step.spread_s * (user - step.first) / (step.target - step.first))
+
+    def pause(self, source: random.Random) -> float:
+        """Think, and say how many seconds it really took."""
+        before = time.perf_counter()
+        gevent.sleep(self.think_time.draw(source))
+        return time.perf_counter() - before
+
+    def take_report(self) -> dict[str, Any]:
+        """What the master needs to know of this process."""
+        return {**self.ledger.take(), "worker": self.worker, "gate_epoch": self.gate_epoch}

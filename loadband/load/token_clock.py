@@ -1,0 +1,119 @@
+"""Times of one stream's tokens, from the stamps of its events.
+
+Knows: the formulas of `record.py`. Must not know: sockets, HTTP, JSON; it reads no clock, stamps are given.
+
+Events that share one read are one moment: they make no gap. Memory: one number a read, one count a second.
+"""
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BURSTY_SHARE = 0.10
+"""Above this share of reads with several events, gaps between reads are no gaps between chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What the clock knows of a stream; seconds since request start, None where there is nothing to know."""
+
+    ttft_s: float | None
+    ttfa_s: float | None
+    e2e_s: float | None
+    itl_p50_s: float | None
+    itl_p99_s: float | None
+    itl_max_s: float | None
+    events: int
+    bursty: bool
+
+
+class TokenClock:
+    """Fed with the stamp of each generated event, in order."""
+
+    __slots__ = (
+        "_crowded",
+        "_crowded_now",
+        "_first_answer",
+        "_start",
+        "_wall_offset",
+        "events",
+        "first",
+        "gaps",
+        "last",
+        "seconds",
+    )
+
+    def __init__(self, start: float, wall_offset: float = 0.0) -> None:
+        """`start`: stamp of the request's start. `wall_offset`: Unix seconds on the master's clock minus stamp."""
+        self._start = start
+        self._wall_offset = wall_offset
+        self.first: float | None = None
+        self.last: float | None = None
+        self._first_answer: float | None = None
+        self._crowded = 0
+        self._crowded_now = False
+        self.events = 0
+        self.gaps = array("d")
+        """Seconds between reads that brought generated events."""
+        self.seconds: dict[int, int] = {}
+        """Unix second -> generated events that arrived in it."""
+
+    def generated(self, stamp: float, *, answer: bool) -> None:
+        """One generated event; `answer`: it holds visible answer text."""
+        self.events += 1
+        if self.last is None:
+            self.first = stamp
+        elif stamp != self.last:
+            self.gaps.append(stamp - self.last)
+            self._crowded_now = False
+        elif not self._crowded_now:
+            self._crowded_now = True
+            self._crowded += 1
+        if answer and self._first_answer is None:
+            self._first_answer = stamp
+        self.last = stamp
+        second = math.floor(stamp + self._wall_offset)
+        self.seconds[second] = self.seconds.get(second, 0) + 1
+
+    def timing(self) -> Timing:
+        """The stream's times so far."""
+        gaps = sorted(self.gaps)
+        return Timing(
+            ttft_s=self._since_start(self.first),
+            ttfa_s=self._since_start(self._first_answer),
+            e2e_s=self._since_start(self.last),
+            itl_p50_s=nearest_rank(gaps, 50),
+            itl_p99_s=nearest_rank(gaps, 99),
+            itl_max_s=gaps[-1] if gaps else None,
+            events=self.events,
+            bursty=self._crowded > BURSTY_SHARE * (len(gaps) + 1),
+        )
+
+    def tpot(self, output_tokens: int | None) -> float | None:
+        """(last - first) / (tokens - 1); absent below 2 tokens."""
+        if self.first is None or self.last is None or output_tokens is None or output_tokens < 2:
+            return None
+        return (self.last - self.first) / (output_tokens - 1)
+
+    def spread(self, tokens: int) -> dict[int, int]:
+        """Unix second -> tokens: the stream's tokens dealt over its events' seconds, whole, with the exact sum."""
+        dealt: dict[int, int] = {}
+        seen = given = 0
+        for second in sorted(self.seconds):
+            seen += self.seconds[second]
+            due = (tokens * seen * 2 + self.events) // (2 * self.events)
+            if due > given:
+                dealt[second] = due - given
+            given = due
+        return dealt
+
+    def _since_start(self, stamp: float | None) -> float | None:
+        return None if stamp is None else stamp - self._start
+
+
+def nearest_rank(ordered: Sequence[float], percent: float) -> float | None:
+    """The value at or below which `percent` % of the rising values lie; None of nothing."""
+    if not ordered:
+        return None
+    return ordered[max(1, math.ceil(len(ordered) * percent / 100.0 - 1e-9)) - 1]

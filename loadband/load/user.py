@@ -1,0 +1,134 @@
+"""A Locust user that talks to a model: asks, books the answer, thinks.
+
+Knows: Locust's user life (start, task, kill) and its statistics. Must not know: HTTP, files, how levels are chosen.
+
+Exactly one Locust request event a request (E2E; failures without a time). TTFT and TPOT are rows of their own,
+logged beside `Aggregated` and never into it. A request of a user that is stopped in mid-answer is booked as cut,
+and fires no event.
+"""
+
+import random
+from typing import Any, ClassVar
+
+import gevent
+from locust import User
+from locust.env import Environment
+
+from loadband.load.booking import Asked, record_of
+from loadband.load.exchange import Exchange
+from loadband.load.prompts import Prompt
+from loadband.load.request import whole_request
+from loadband.load.session import Session
+from loadband.record import FailureClass, Record, Status
+
+BACK_OFF_S = 0.5
+"""Pause after a request that found no server: users must not hammer a dead port."""
+
+NO_SERVER = frozenset({FailureClass.CONNECT, FailureClass.TIMEOUT_CONNECT, FailureClass.TLS, FailureClass.CLIENT})
+
+DISTINCT_SENTENCES = 50
+"""Beyond this many different sentences Locust's failure table shows the class alone: its memory is bounded."""
+
+_sentences: set[str] = set()
+
+
+class RequestFailedError(Exception):
+    """What Locust's failure table shows of a failed request."""
+
+
+def session_of(environment: Environment) -> Session:
+    """The session of the running test."""
+    session: Session = environment.loadband_session  # type: ignore[attr-defined]
+    return session
+
+
+class ModelUser(User):
+    """Base of the scenarios: one connection, one user number, requests one after the other."""
+
+    abstract = True
+    scenario: ClassVar[str]
+    """Name of the scenario in every file and report."""
+
+    def on_start(self) -> None:
+        """Take a number and wait for this user's turn in the level's start."""
+        self.session = session_of(self.environment)
+        self.number = self.session.next_user()
+        self.connection = self.session.connection()
+        self.requests = 0
+        self.thought: float | None = None
+        self.session.wait_for_turn(self.number)
+
+    def on_stop(self) -> None:
+        """Close the kept connection."""
+        self.connection.close()
+
+    def next_source(self) -> random.Random:
+        """The random draws of this user's next request."""
+        self.requests += 1
+        return self.session.book.source(self.number, self.requests)
+
+    def next_prompt(self, source: random.Random) -> Prompt:
+        """A prompt of the asked length."""
+        tokens = self.session.prompt_tokens.draw_whole(source)
+        return self.session.book.prompt(source, tokens, self.session.step.repeat, self.number, self.requests)
+
+    def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int) -> Record:
+        """Send one request and read its answer to the end; however it ends, it is booked."""
+        session = self.session
+        session.gate.wait()
+        body = session.dialect.body(session.sampling, messages, max_tokens)
+        request = whole_request(session.head, body)
+        session.ledger.begin(self.scenario)
+        asked = Asked(
+            id=session.next_request_id(),
+            scenario=self.scenario,
+            kind=prompt.kind,
+            user=self.number,
+            step=session.step,
+            tokens_asked=prompt.tokens_asked,
+            max_tokens=max_tokens,
+            think_s=self.thought,
+            in_flight=session.ledger.in_flight,
+        )
+        exchange = Exchange(self.connection, session.dialect, session.timeouts, session.wall_offset)
+        try:
+            exchange.run(request)
+        finally:
+            record = record_of(exchange, asked, session)
+            session.ledger.end(record, exchange.tokens)
+            self._tell_locust(record)
+        if record.failure_class in NO_SERVER:
+            gevent.sleep(BACK_OFF_S)
+        return record
+
+    def think(self, source: random.Random) -> None:
+        """Pause before the next request, and remember for how long."""
+        self.thought = self.session.pause(source)
+
+    def _tell_locust(self, record: Record) -> None:
+        if record.status == Status.CUT:
+            return
+        ok = record.status == Status.OK
+        event: dict[str, Any] = {
+            "request_type": "E2E",
+            "name": self.scenario,
+            "response_time": record.e2e_s * 1000 if ok and record.e2e_s is not None else None,
+            "response_length": record.output_tokens or 0,
+            "exception": None if ok else RequestFailedError(_shown(record)),
+            "context": {},
+        }
+        self.environment.events.request.fire(**event)
+        if not ok:
+            return
+        for metric, value in (("TTFT", record.ttft_s), ("TPOT", record.tpot_s)):
+            if value is not None:
+                self.environment.stats.entries[(self.scenario, metric)].log(value * 1000, 0)
+
+
+def _shown(record: Record) -> str:
+    sentence = f"{record.failure_class}: {record.message}"
+    if sentence not in _sentences:
+        if len(_sentences) >= DISTINCT_SENTENCES:
+            return str(record.failure_class)
+        _sentences.add(sentence)
+    return sentence

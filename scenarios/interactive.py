@@ -1,0 +1,20 @@
+"""Short prompts, one after the other: a person who asks an assistant."""
+
+from locust import task
+
+from loadband.load.user import ModelUser
+
+
+class InteractiveUser(ModelUser):
+    """Asks a fresh prompt of `--prompt-tokens`, reads the whole answer, thinks, asks again."""
+
+    scenario = "interactive"
+
+    @task
+    def ask_and_think(self) -> None:
+        """One request and the pause after it."""
+        source = self.next_source()
+        prompt = self.next_prompt(source)
+        max_tokens = self.session.max_tokens.draw_whole(source)
+        self.ask([{"role": "user", "content": prompt.text}], prompt, max_tokens)
+        self.think(source)
