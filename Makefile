@@ -1,0 +1,77 @@
+# Everything a newcomer or a CI needs. `make` alone lists it.
+#
+#   make run ENGINE=llamacpp STEPS=1,2,4,8 HOLD=30s ARGS="--slo ttft_p95<=1s"
+#   make check PYTHON=python3.13
+
+PYTHON ?= python3
+ENGINE ?= llamacpp
+STEPS  ?= 1,2,4,8,16
+HOLD   ?= 15s
+ARGS   ?=
+
+BIN := .venv/bin
+PIP := -m pip install -q --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help run engine setup setup-dev format check test test-long clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: setup engine ## a real engine here, step-loaded: ENGINE=llamacpp STEPS=1,2,4,8,16 HOLD=15s ARGS=...
+	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" $(ARGS)
+
+check: setup-dev ## format, lint, types, tests: what the CI runs
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(MAKE) --no-print-directory test
+
+# Tests of processes share the cores four at a time; tests of times want them alone. 5 is pytest's "no tests".
+test: setup-dev engine ## all tests but the long ones
+	@$(BIN)/python -m pytest -n 4 -m "not timing and not long"
+	@$(BIN)/python -m pytest -n 0 -m "timing and not long" || test $$? -eq 5
+
+test-long: setup-dev engine ## the tests that need longer than a coffee
+	@$(BIN)/python -m pytest -n 0 -m long || test $$? -eq 5
+
+format: setup-dev ## format and sort the code
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+setup: .venv/installed ## the virtual environment to run with
+setup-dev: .venv/installed-dev ## the virtual environment to develop with
+engine: .engine/venv/installed-$(ENGINE) ## the engine's own virtual environment: ENGINE=llamacpp
+
+clean: ## remove what make made; runs/ stays
+	@rm -rf .venv .engine .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Make a virtual environment ($1), or say in one line what is missing and what mends it.
+define venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Python 3.11 or newer is needed, '$(PYTHON)' is not: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "Python's venv is missing: apt install python3-venv" >&2; exit 2; }
+	@test -x $1/bin/python || $(PYTHON) -m venv $1
+endef
+
+# Install a requirements file ($2) into a virtual environment ($1), quiet unless it fails.
+define install
+	@echo "installing $2 into $1 (once)"
+	@$1/bin/python $(PIP) -r $2 > $1/pip.log 2>&1 || { cat $1/pip.log >&2; exit 1; }
+	@touch $@
+endef
+
+.venv/installed: requirements.txt
+	$(call venv,.venv)
+	$(call install,.venv,$<)
+
+.venv/installed-dev: requirements-dev.txt requirements.txt
+	$(call venv,.venv)
+	$(call install,.venv,$<)
+	@touch .venv/installed
+
+.engine/venv/installed-%: deploy/engines/requirements-%.txt
+	$(call venv,.engine/venv)
+	$(call install,.engine/venv,$<)
