@@ -6,7 +6,7 @@ Knows: the columns of `requests.csv` and where each comes from. Must not know: s
 from dataclasses import dataclass
 
 from loadband.load.exchange import Exchange
-from loadband.load.session import Session, Step
+from loadband.load.session import Session, StepMark
 from loadband.record import Record, Status, TokenSource
 from loadband.rundir import one_line
 
@@ -19,7 +19,7 @@ class Asked:
     scenario: str
     kind: str
     user: int
-    step: Step
+    step: StepMark
     tokens_asked: int
     max_tokens: int
     think_s: float | None

@@ -5,6 +5,7 @@ Must not know: Locust's runners, files, how a level is chosen.
 """
 
 import itertools
+import os
 import random
 import time
 from dataclasses import dataclass
@@ -38,12 +39,12 @@ class Work:
     tokens_per_character: dict[str, float]
     timeouts: dict[str, float]
     workers: int
-    has_key: bool
-    """Whether the key in the environment may go to this host."""
+    key_variable: str | None
+    """Environment variable of the key that goes to this host; None: no key may."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepMark:
     """The step in force; users `first` up to `target` begin spread over `spread_s` seconds."""
 
     number: int = 0
@@ -56,10 +57,10 @@ class Step:
 class Session:
     """One test in one process."""
 
-    def __init__(self, work: Work, worker: str, index: int, key: str | None, wall_offset: float) -> None:
+    def __init__(self, work: Work, worker: str, index: int, wall_offset: float) -> None:
         self.work = work
         self.worker = worker
-        self.key = key if work.has_key else None
+        self.key = os.environ.get(work.key_variable) if work.key_variable else None
         self.wall_offset = wall_offset
         self.dialect = OpenAIChat()
         self.sampling = Sampling(work.model, work.temperature, ignore_eos=work.ignore_eos)
@@ -69,7 +70,7 @@ class Session:
         self.max_tokens: Distribution = parse_token_count(work.max_tokens)
         self.think_time: Distribution = parse_distribution(work.think_time)
         self.ledger = Ledger(self.wall)
-        self.step = Step()
+        self.step = StepMark()
         self.gate = Event()
         """Users pass it before each request; closed while the run is drained."""
         self.gate.set()

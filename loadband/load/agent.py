@@ -1,0 +1,84 @@
+"""A process that runs users: worker or local.
+
+Knows: the master's messages, and how this process reports. Must not know: files, levels, the target's faults.
+
+Messages arrive in the order in which they were sent: `loadband_work` and `loadband_step` come before the spawn
+message that acts on them.
+"""
+
+import os
+import socket
+import time
+from typing import Any
+
+from locust.env import Environment
+from locust.runners import LocalRunner, WorkerRunner
+
+from loadband.load.health import Health
+from loadband.load.session import Session, StepMark, Work
+from loadband.load.token_clock import nearest_rank
+
+WORK, STEP, GATE = "loadband_work", "loadband_step", "loadband_gate"
+
+
+class Agent:
+    """The users' side of one process, over all its tests."""
+
+    def __init__(self, environment: Environment, runner: WorkerRunner | LocalRunner) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._health = Health()
+        self._work: Work | None = None
+        self._step = StepMark()
+        self.session: Session | None = None
+        runner.register_message(WORK, self._on_work)
+        runner.register_message(STEP, self._on_step)
+        runner.register_message(GATE, self._on_gate)
+
+    def begin(self) -> None:
+        """A test starts: the work was sent before."""
+        if self._work is None:
+            raise RuntimeError("a test started before the master sent its work")
+        index = max(self._runner.worker_index, 0)
+        name = "local" if isinstance(self._runner, LocalRunner) else f"w{index}"
+        self.session = Session(self._work, name, index, time.time() - time.perf_counter())
+        self.session.step = self._step
+        self._environment.loadband_session = self.session  # type: ignore[attr-defined]
+        self._health.start()
+
+    def report(self) -> dict[str, Any] | None:
+        """What happened since the last report; None before the first test."""
+        session = self.session
+        if session is None:
+            return None
+        lags, cpu = self._health.take()
+        session.ledger.observe("lag", lags, session.step.number, int(session.wall()))
+        lags.sort()
+        return {
+            **session.take_report(),
+            "users": self._runner.user_count,
+            "lag_p50_s": nearest_rank(lags, 50),
+            "lag_p99_s": nearest_rank(lags, 99),
+            "cpu": cpu,
+            "state": self._runner.state,
+            "host": socket.gethostname(),
+            "cores": os.cpu_count(),
+        }
+
+    def _on_work(self, msg: Any, **_: Any) -> None:
+        self._work = Work(**msg.data)
+        self._step = StepMark()
+
+    def _on_step(self, msg: Any, **_: Any) -> None:
+        self._step = StepMark(**msg.data)
+        if self.session is not None:
+            self.session.step = self._step
+
+    def _on_gate(self, msg: Any, **_: Any) -> None:
+        if self.session is None:
+            return
+        self.session.gate_epoch = msg.data["epoch"]
+        if msg.data["open"]:
+            self.session.gate.set()
+        else:
+            self.session.gate.clear()

@@ -1,0 +1,206 @@
+"""One test as the master sees it: probe, run directory, pen, ladder, and the messages to the users' processes.
+
+Knows: what belongs to a test, from start to end. Must not know: sockets, the wire, how records are made.
+"""
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import gevent
+import locust
+from locust.env import Environment
+
+import loadband
+from loadband.load.agent import GATE, STEP, WORK
+from loadband.load.connection import parse_address
+from loadband.load.ladder import Action, Ladder, Sight, Step
+from loadband.load.locust_tables import LocustTables
+from loadband.load.pen import Pen
+from loadband.load.probe import Found
+from loadband.load.prompts import pools_hash
+from loadband.load.session import StepMark, Work
+from loadband.plan import Plan
+from loadband.rundir import LOCUST_PREFIX, RunDirectory
+
+LOST_TARGET = "target_lost"
+
+SPAWN_PER_SECOND = 100.0
+"""Users that Locust spawns per second and worker without a warning; their starts are spread by the users themselves."""
+
+
+class Conductor:
+    """One test, from `begin` to `finish`."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        plan: Plan | None,
+        ramp_users_s: float | None,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves."""
+        self._environment = environment
+        self._clock = clock
+        self._say = say
+        self.plan = plan
+        self.ladder = Ladder(plan, ramp_users_s=ramp_users_s) if plan else None
+        self._rate = ramp_users_s
+        self._gate_open = True
+        self._gate_epoch = 0
+        self._run: dict[str, Any] = {}
+        self.how: str | None = None
+        self.path: Path | None = None
+        self._ticker: gevent.Greenlet[[], None] | None = None
+
+    def begin(self, path: Path, work: Work, found: Found, run: dict[str, Any]) -> None:
+        """The test starts: its directory, its files, its work for every process."""
+        directory = RunDirectory.create(path)
+        self.path, self._directory = path, directory
+        self._workers: dict[str, dict[str, Any]] = {}
+        self._run = {
+            **run_of(work, found, self.plan), **run, "started": self._clock(), "ended": None, "how": None, "workers": []
+        }  # fmt: skip
+        directory.write_run(self._run)
+        self.pen = Pen(directory)
+        self._tables = LocustTables(self._environment, path / LOCUST_PREFIX)
+        self._send(WORK, asdict(work))
+        self._ticker = gevent.spawn(self._tick_each_second)
+
+    def absorb(self, report: dict[str, Any]) -> None:
+        """A report of one process."""
+        if self.path is None or self.how is not None:
+            return
+        name = report["worker"]
+        if name not in self._workers:
+            self._workers[name] = {
+                "name": name, "host": report["host"], "cores": report["cores"],
+                "clock_offset_s": None, "clock_error_s": None,
+            }  # fmt: skip
+            self._run["workers"] = [self._workers[key] for key in sorted(self._workers)]
+            self._directory.write_run(self._run)
+        self.pen.absorb(report, self._clock())
+
+    def look(self) -> Action:
+        """One look of the ladder at the run, carried out."""
+        ladder = self.ladder
+        if ladder is None:
+            raise RuntimeError("a ladder was looked at in a run without a plan")
+        now = self._clock()
+        if ladder.current is not None and self.pen.target_lost:
+            self._step_ended(ladder.stop(now), LOST_TARGET)
+            self._say(
+                f"the target went away during level {self.plan.levels[-1] if self.plan else ''}: the run ends here"
+            )
+        before = ladder.current
+        action = ladder.look(self._sight(now))
+        if action.ended is not None:
+            self._step_ended(action.ended)
+        if ladder.current is not None and ladder.current is not before:
+            self._step_begins(ladder.current, action.spread_s)
+        elif ladder.current is not None and ladder.current.hold_from == now:
+            self._say(f"level {ladder.current.target} settled: measuring")
+        if action.gate_open != self._gate_open:
+            self._move_gate(action.gate_open)
+        if action.finished and self._run.get("how") is None:
+            self._run["how"] = LOST_TARGET if self.pen.target_lost else "plan"
+        return action
+
+    @property
+    def spawn_rate(self) -> float:
+        """Users per second for Locust's dispatcher."""
+        return self._rate or SPAWN_PER_SECOND * max(self._workers_wanted(), 1)
+
+    def finish(self, how: str) -> None:
+        """The test is over: the last rows, `run.json`, closed files. May be called twice."""
+        if self.path is None or self.how is not None:
+            return
+        if self._ticker is not None:
+            self._ticker.kill()
+        now = self._clock()
+        if self.ladder is not None and (step := self.ladder.stop(now)) is not None:
+            self.pen.write_step(step.row())
+        self._run["how"] = self._run.get("how") or how
+        self.how = self._run["how"]
+        self._tables.finish(now)
+        self.pen.finish(now)
+        self._directory.write_run({**self._run, "ended": now})
+
+    def _sight(self, now: float) -> Sight:
+        pen, step = self.pen, self.ladder.current if self.ladder else None
+        hold_from = step.hold_from if step is not None else None
+        complete = now - (pen.e2e_p95_s or 0.0) - 1.0
+        return Sight(
+            now=now,
+            users=pen.users,
+            in_flight=pen.in_flight_since(self._gate_epoch, self._workers_wanted()),
+            ok=pen.totals.by_status["ok"],
+            ended=pen.totals.ended,
+            e2e_mean_s=pen.e2e_mean_s,
+            e2e_p95_s=pen.e2e_p95_s,
+            tokens_by_second=pen.tokens_between(hold_from, complete) if hold_from is not None else (),
+        )
+
+    def _step_begins(self, step: Step, spread_s: float) -> None:
+        first = self.plan.levels[step.step - 2] if self.plan and step.step > 1 else 0
+        self._send(STEP, asdict(StepMark(step.step, step.repeat, first, step.target, spread_s)))
+        count = len(self.plan.levels) if self.plan else 0
+        self._say(f"level {step.target} ({step.step} of {count}): users on their way")
+
+    def _step_ended(self, step: Step | None, ended_by: str | None = None) -> None:
+        if step is None:
+            return
+        step.ended_by = ended_by or step.ended_by
+        self.pen.write_step(step.row())
+
+    def _move_gate(self, is_open: bool) -> None:
+        self._gate_open = is_open
+        self._gate_epoch += 1
+        self._send(GATE, {"open": is_open, "epoch": self._gate_epoch})
+        if not is_open:
+            self._say("the last level is over: waiting for the requests in flight")
+
+    def _send(self, message: str, data: dict[str, Any]) -> None:
+        if self._environment.runner is not None:
+            self._environment.runner.send_message(message, data)
+
+    def _workers_wanted(self) -> int:
+        return len(self._workers)
+
+    def _tick_each_second(self) -> None:
+        while True:
+            now = self._clock()
+            gevent.sleep(1.0 - now % 1.0 + 0.05)
+            self.pen.tick(self._clock())
+
+
+def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
+    """What `run.json` says of the test, beside its options and its end."""
+    return {
+        "tool": loadband.__version__,
+        "python": platform.python_version(),
+        "locust": locust.__version__,
+        "gevent": gevent.__version__,
+        "run_id": work.run_id,
+        "host": parse_address(work.host).url,
+        "model": found.model,
+        "server": found.server,
+        "findings": found.findings,
+        "probe": {
+            "requests": found.requests, "prompt_tokens": found.prompt_tokens, "output_tokens": found.output_tokens,
+        },
+        "prompts": pools_hash(),
+        "prompt_tokens": work.prompt_tokens,
+        "think_time": work.think_time,
+        "seed": work.seed,
+        "nonce": "run",
+        "sampling": {
+            "max_tokens": work.max_tokens, "temperature": work.temperature, "ignore_eos": work.ignore_eos,
+        },
+        "timeouts": work.timeouts,
+        "plan": None if plan is None else {"levels": list(plan.levels), "max_hold_s": plan.max_hold_s},
+    }  # fmt: skip

@@ -1,0 +1,129 @@
+"""Loadband's listeners on Locust's events; importing this module installs them.
+
+Knows: which process does what at which event, and in which order listeners run. Must not know: anything else.
+
+`quitting` fires in reverse order of registration: the master's listener is registered at import, so it runs after
+the runner's own (which takes the workers' last reports); the worker's is registered in `init`, so it runs before
+the runner's own `quit` message.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import gevent
+from locust import events
+from locust.env import Environment
+from locust.event import EventHook
+from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
+
+from loadband.errors import LoadbandError, complain
+from loadband.load import locust_patches
+from loadband.load.agent import Agent
+from loadband.load.options import add_options
+from loadband.load.steward import Steward
+
+REPORT_KEY = "loadband"
+FORKED_WORKERS_WITHIN_S = 10.0
+
+locust_patches.install()
+
+
+def _listen(hook: EventHook, listener: Callable[..., Any]) -> None:
+    hook.add_listener(listener)  # type: ignore[no-untyped-call]
+
+
+def _on_parser(parser: argparse.ArgumentParser, **_: Any) -> None:
+    add_options(parser)
+
+
+def _on_quitting(environment: Environment, **_: Any) -> None:
+    steward: Steward | None = getattr(environment, "loadband_steward", None)
+    if steward is not None:
+        steward.quit()
+
+
+def _on_init(environment: Environment, runner: Runner, **_: Any) -> None:
+    if isinstance(runner, WorkerRunner):
+        _install_worker(environment, runner)
+        return
+    try:
+        steward = Steward(environment, runner)
+        steward.prepare()
+    except LoadbandError as error:
+        _refuse(environment, runner, error)
+    environment.loadband_steward = steward  # type: ignore[attr-defined]
+    gevent.signal_handler(signal.SIGTERM, setattr, steward, "terminated", True)
+    _listen(environment.events.test_start, lambda **_: steward.test_starts())
+    _listen(environment.events.test_stop, lambda **_: steward.test_stopped())
+    if isinstance(runner, LocalRunner):
+        _install_local(environment, runner, steward)
+    else:
+        _install_master(environment, steward)
+
+
+def _install_master(environment: Environment, steward: Steward) -> None:
+    def on_report(data: dict[str, Any], **_: Any) -> None:
+        if REPORT_KEY in data:
+            steward.absorb(data[REPORT_KEY])
+
+    _listen(environment.events.worker_report, on_report)
+
+
+def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
+    agent = Agent(environment, runner)
+    environment.process_exit_code = 0
+
+    def on_report(data: dict[str, Any], **_: Any) -> None:
+        if (report := agent.report()) is not None:
+            data[REPORT_KEY] = report
+
+    def last_words(**_: Any) -> None:
+        runner.stop()
+        runner._send_stats()
+
+    _listen(environment.events.test_start, lambda **_: agent.begin())
+    _listen(environment.events.report_to_master, on_report)
+    _listen(environment.events.quitting, last_words)
+
+
+def _install_local(environment: Environment, runner: LocalRunner, steward: Steward) -> None:
+    """In one process the reports take the same way, without a wire."""
+    agent = Agent(environment, runner)
+
+    def pump() -> None:
+        if (report := agent.report()) is not None:
+            steward.absorb(report)
+
+    def pump_each_second() -> None:
+        while True:
+            gevent.sleep(locust_patches.REPORT_INTERVAL_S)
+            pump()
+
+    def last_words(**_: Any) -> None:
+        runner.stop()
+        pump()
+
+    _listen(environment.events.test_start, lambda **_: agent.begin())
+    _listen(environment.events.quitting, last_words)
+    gevent.spawn(pump_each_second)
+
+
+def _refuse(environment: Environment, runner: Runner, error: LoadbandError) -> NoReturn:
+    """Say the error, take forked workers down with us, and end. They cannot be told before they connected."""
+    complain(error)
+    processes = environment.parsed_options.processes if environment.parsed_options else None
+    if isinstance(runner, MasterRunner) and processes:
+        until = time.monotonic() + FORKED_WORKERS_WITHIN_S
+        while len(runner.clients.ready) < processes and time.monotonic() < until:
+            gevent.sleep(0.05)
+    runner.quit()
+    sys.exit(int(error.code))
+
+
+_listen(events.init_command_line_parser, _on_parser)
+_listen(events.init, _on_init)
+_listen(events.quitting, _on_quitting)

@@ -1,0 +1,222 @@
+"""One start of the program on the master: from its options to a conductor for each test, and the report at the end.
+
+Knows: what is frozen from the command line, when a test begins and ends, what is refused.
+Must not know: the wire, the ladder, what a report says.
+"""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import gevent
+from locust.env import Environment
+from locust.runners import MasterRunner, Runner
+
+from loadband import plan, rundir
+from loadband.errors import ExitCode, LoadbandError, UsageError, complain
+from loadband.load.conductor import Conductor
+from loadband.load.connection import parse_address
+from loadband.load.exchange import Timeouts
+from loadband.load.options import Frozen
+from loadband.load.probe import Found, Target, probe
+from loadband.load.session import Work
+from loadband.load.shape import LadderShape
+from loadband.plan import Hold, Plan
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LAST_REPORTS_S = 2.0
+"""After a test was stopped: how long the workers' last reports may take."""
+
+log = logging.getLogger("loadband")
+
+
+def say(sentence: str) -> None:
+    """One line of progress; standard output is the report's."""
+    print(f"loadband: {sentence}", file=sys.stderr, flush=True)
+
+
+class Steward:
+    """Serves the master's or the only process."""
+
+    def __init__(self, environment: Environment, runner: Runner) -> None:
+        self._environment = environment
+        self._runner = runner
+        options = environment.parsed_options
+        assert options is not None
+        self._options = options
+        self.frozen = Frozen.of(options)
+        self.headless = bool(options.headless)
+        self.conductor: Conductor | None = None
+        self.terminated = False
+        """SIGTERM came: no time for a report."""
+        self._tests = 0
+        self._found: Found | None = None
+        self._run_id = ""
+        self._ramp: float | None = options.spawn_rate
+        self.plan = plan_of(options)
+
+    def prepare(self) -> None:
+        """Refuse before load what can be known, and install the ladder. Raises LoadbandError."""
+        if self.plan is not None:
+            self._environment.shape_class = LadderShape(self.look)
+            quieten_locust(self._options)
+        if self.frozen.run_dir is not None:
+            rundir.check_usable(Path(self.frozen.run_dir))
+        if self.headless:
+            self._found = self._probe()
+
+    def begin(self) -> None:
+        """A test begins, unless it already did. Raises LoadbandError."""
+        if self.conductor is not None and self.conductor.how is None:
+            return
+        found = self._found or self._probe()
+        self._found = None
+        self._tests += 1
+        conductor = Conductor(self._environment, self.plan, self._ramp, say)
+        conductor.begin(self._path(), self._work(found), found, self._words())
+        self.conductor = conductor
+
+    def look(self) -> tuple[int, float] | None:
+        """The ladder's answer to Locust's shape: users and users per second, None when the run is over."""
+        try:
+            self.begin()
+        except LoadbandError as error:
+            complain(error)
+            return None
+        assert self.conductor is not None
+        action = self.conductor.look()
+        return None if action.finished else (action.users, self.conductor.spawn_rate)
+
+    def test_starts(self) -> None:
+        """Locust starts a test. Where it cannot begin, it is stopped and the sentence shown."""
+        try:
+            self.begin()
+        except LoadbandError as error:
+            complain(error)
+            gevent.spawn_later(0.1, self._runner.stop)
+
+    def test_stopped(self) -> None:
+        """Locust stopped the test; the workers' last reports are still on their way."""
+        if (conductor := self.conductor) is not None:
+            gevent.spawn_later(LAST_REPORTS_S, conductor.finish, "stopped")
+
+    def absorb(self, report: dict[str, Any]) -> None:
+        """A report of one process."""
+        if self.conductor is not None:
+            self.conductor.absorb(report)
+
+    def quit(self) -> None:
+        """The program ends: close the files, make the report, set the exit code."""
+        conductor = self.conductor
+        if conductor is None or conductor.path is None:
+            return
+        conductor.finish("terminated" if self.terminated else "interrupted")
+        wanted = self.headless if self.frozen.report is None else self.frozen.report
+        if not wanted or self.terminated:
+            say(f"files are in {conductor.path}; make the report with: python -m reports {conductor.path}")
+            self._environment.process_exit_code = int(ExitCode.OK)
+            return
+        sys.stderr.flush()
+        command = [sys.executable, "-m", "reports", str(conductor.path.resolve())]
+        self._environment.process_exit_code = subprocess.run(command, cwd=CHECKOUT, check=False).returncode
+
+    def _probe(self) -> Found:
+        self._run_id = uuid.uuid4().hex[:12]
+        return probe(
+            Target(
+                host=self._environment.host,
+                model=self._options.model or None,
+                key=os.environ.get(self._key_variable() or ""),
+                key_variable=self.frozen.api_key_env,
+                temperature=self._options.temperature,
+                ignore_eos=self._options.ignore_eos,
+                timeouts=timeouts_of(self._options),
+                run_id=self._run_id,
+            )
+        )
+
+    def _key_variable(self) -> str | None:
+        """A key goes to the host of the command line alone: the form of the web UI can name any."""
+        return self.frozen.api_key_env if self._environment.host == self.frozen.host else None
+
+    def _work(self, found: Found) -> Work:
+        options, limits = self._options, timeouts_of(self._options)
+        return Work(
+            host=self._environment.host or "",
+            model=found.model,
+            run_id=self._run_id,
+            seed=options.seed,
+            prompt_tokens=options.prompt_tokens,
+            max_tokens=options.max_tokens,
+            think_time=options.think_time,
+            temperature=options.temperature,
+            ignore_eos=found.ignore_eos,
+            tokens_per_character=found.tokens_per_character,
+            timeouts={
+                "connect_s": limits.connect_s, "first_token_s": limits.first_token_s,
+                "idle_s": limits.idle_s, "total_s": limits.total_s,
+            },
+            workers=max(self._runner.worker_count, 1) if isinstance(self._runner, MasterRunner) else 1,
+            key_variable=self._key_variable(),
+        )  # fmt: skip
+
+    def _words(self) -> dict[str, Any]:
+        """What `run.json` keeps of the options as they were written."""
+        options = self._options
+        return {
+            "scenarios": [user.scenario for user in self._environment.user_classes if hasattr(user, "scenario")],
+            "slo": options.slo,
+            "hold": options.hold,
+            "settle": options.settle,
+            "api": "openai-chat",
+        }
+
+    def _path(self) -> Path:
+        """Directory of the n-th test of this program: the asked one, then `-2`, `-3`."""
+        if self.frozen.run_dir is not None:
+            path = Path(self.frozen.run_dir)
+        else:
+            target = re.sub(r"[^\w.]+", "-", parse_address(self._environment.host).host_header)
+            path = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{target}"
+        return path if self._tests == 1 else path.with_name(f"{path.name}-{self._tests}")
+
+
+def plan_of(options: Any) -> Plan | None:
+    """The plan that the options mean; None in the web UI without `--steps`. Raises UsageError."""
+    settle = plan.parse_settle(options.settle)
+    max_hold = plan.parse_duration(options.max_hold)
+    if options.steps:
+        if options.num_users or options.run_time:
+            raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
+        if options.class_picker:
+            raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
+        return Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), max_hold, settle)
+    if not options.headless:
+        return None
+    hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
+    options.run_time = None
+    return Plan((options.num_users or 1,), hold, max_hold, settle)
+
+
+def timeouts_of(options: Any) -> Timeouts:
+    """The four limits, in seconds."""
+    return Timeouts(
+        connect_s=plan.parse_duration(options.connect_timeout),
+        first_token_s=plan.parse_duration(options.first_token_timeout),
+        idle_s=plan.parse_duration(options.idle_timeout),
+        total_s=plan.parse_duration(options.total_timeout),
+    )
+
+
+def quieten_locust(options: Any) -> None:
+    """With a plan our own lines tell how it goes: Locust's tables and notes of each level are silent."""
+    options.only_summary = True
+    logging.getLogger("locust.stats_logger").disabled = True
+    if str(options.loglevel).upper() == "INFO":
+        logging.getLogger("locust").setLevel(logging.WARNING)

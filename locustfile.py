@@ -1,0 +1,14 @@
+"""Loadband: start Locust with this file. `locust -H http://HOST:PORT`, or headless with `--steps 1,2,4,8`.
+
+This is the menu: the user classes that can be run, and the hooks that make Locust a load test for language models.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loadband.load import hooks
+from scenarios.interactive import InteractiveUser
+
+__all__ = ["InteractiveUser", "hooks"]
