@@ -44,6 +44,12 @@ class Hold:
         """Hold until the level's numbers stand still."""
         return self.seconds is None and self.requests is None
 
+    def __str__(self) -> str:
+        """The hold as a person would write it; parses to itself."""
+        if self.requests is not None:
+            return f"{self.requests}req"
+        return "auto" if self.seconds is None else f"{self.seconds:.12g}s"
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

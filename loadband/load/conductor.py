@@ -202,5 +202,8 @@ def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
             "max_tokens": work.max_tokens, "temperature": work.temperature, "ignore_eos": work.ignore_eos,
         },
         "timeouts": work.timeouts,
-        "plan": None if plan is None else {"levels": list(plan.levels), "max_hold_s": plan.max_hold_s},
+        "plan": None if plan is None else {
+            "levels": list(plan.levels), "hold": str(plan.hold), "settle_s": plan.settle_s,
+            "max_hold_s": plan.max_hold_s,
+        },
     }  # fmt: skip

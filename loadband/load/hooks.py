@@ -8,6 +8,7 @@ the runner's own `quit` message.
 """
 
 import argparse
+import logging
 import signal
 import sys
 import time
@@ -76,6 +77,8 @@ def _install_master(environment: Environment, steward: Steward) -> None:
 def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
     agent = Agent(environment, runner)
     environment.process_exit_code = 0
+    if environment.parsed_options is not None and environment.parsed_options.processes:
+        logging.getLogger("locust").setLevel(logging.WARNING)
 
     def on_report(data: dict[str, Any], **_: Any) -> None:
         if (report := agent.report()) is not None:

@@ -172,8 +172,6 @@ class Steward:
         return {
             "scenarios": [user.scenario for user in self._environment.user_classes if hasattr(user, "scenario")],
             "slo": options.slo,
-            "hold": options.hold,
-            "settle": options.settle,
             "api": "openai-chat",
         }
 
