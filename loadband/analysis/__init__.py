@@ -1,1 +1,8 @@
-"""Analysis: from the files of a run to a verdict. Never imports Locust or gevent; only files cross that wall."""
+"""From a run directory or a table to a verdict: windows, levels, curve, regions, failure point.
+
+Knows: files of a finished (or killed) run, numbers, statistics. Must not know: Locust, gevent, sockets, or how
+anything is printed or drawn.
+
+    run_files -> windows -> measure + validity -> level -> curve -> regions, failure -> verdict
+    table_file -------------------------------> level -> the same
+"""

@@ -1,0 +1,57 @@
+"""What n requests allow to say about a share: Wilson bounds, the rule of three, exact percentiles.
+
+Model: failures are independent draws with one probability e. Overload makes them come in clumps, so the bounds are
+then too narrow; that is why D5 of the verdict asks for two levels. All bounds are one-sided, 95 %.
+References: E. B. Wilson, JASA 22 (1927) 209; J. A. Hanley, A. Lippman-Hand, JAMA 249 (1983) 1743 (rule of three).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Z95 = 1.6448536269514722
+"""One-sided 95 % quantile of the normal distribution."""
+
+
+def wilson(events: float, n: float) -> tuple[float, float]:
+    """Lower and upper one-sided 95 % bound of a share; (0, 1) of nothing.
+
+    >>> low, high = wilson(0, 268)
+    >>> low == 0.0 and high < 0.01
+    True
+    """
+    if n <= 0:
+        return 0.0, 1.0
+    share, z2 = events / n, Z95 * Z95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    low = centre - half if events > 0 else 0.0
+    high = centre + half if events < n else 1.0
+    return max(low, 0.0), min(high, 1.0)
+
+
+def requests_needed(share: float, limit: float) -> float | None:
+    """How many requests it takes until a share like this one is told from the limit; None when they are equal."""
+    if share == limit:
+        return None
+    z2 = Z95 * Z95
+    return math.ceil(z2 * limit * (1 - limit) / (share - limit) ** 2)
+
+
+def rule_of_three(n: float) -> float:
+    """95 % upper bound of a rate of which no event was seen in n tries: 3 / n, at most 1."""
+    return min(3.0 / n, 1.0) if n > 0 else 1.0
+
+
+def percentile(values: NDArray[np.float64], percent: float) -> float | None:
+    """Nearest-rank percentile: a value that was measured. None of nothing; infinities (misses) are kept."""
+    if not values.size:
+        return None
+    rank = max(1, math.ceil(values.size * percent / 100.0 - 1e-9))
+    return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def mean(values: NDArray[np.float64]) -> float | None:
+    """Mean, None of nothing."""
+    return float(values.mean()) if values.size else None

@@ -1,0 +1,89 @@
+"""Was the load generator itself the limit? Design: a client that is late lies.
+
+Knows: event-loop lag, CPU, lost workers, descriptors; what each spoils. Must not know: the server.
+
+Lag p99 is that of the worst worker, from its `lag` histograms over the hold; where those are missing, the mean over
+the hold of its per-second p99. Lag shifts stamps: it spoils TTFT and single gaps long before it spoils TPOT or
+tokens/s, which divide it by the number of tokens.
+"""
+
+import numpy as np
+import pandas as pd
+
+from loadband.analysis import windows
+from loadband.analysis.bounds import mean
+from loadband.analysis.level import Grade, Numbers
+from loadband.analysis.measure import HoldData
+from loadband.analysis.run_files import RunFiles
+from loadband.analysis.thresholds import Thresholds
+from loadband.analysis.windows import Hold
+from loadband.record import FailureClass, Status
+
+LOST_STATES = ("lost", "missing")
+"""What `workers.csv` says of a worker that died."""
+
+SCHEDULE_LAG_GROWTH_S = 0.1
+
+
+def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles, limits: Thresholds) -> Grade:
+    """The grade after all checks of the client itself."""
+    hold, ended, workers = data.hold, data.ended, files.workers
+    during = workers[(workers["second"] >= np.floor(hold.begin)) & (workers["second"] <= hold.end)]
+    grade = _check_lag(grade, numbers, worst_lag(files.histograms, workers, hold), limits)
+    grade = _check_cpu(grade, during, limits)
+    gone = sorted(set(during.loc[during["state"].isin(LOST_STATES), "worker"]))
+    if gone or bool((ended["status"] == Status.LOST).any()):
+        names = f" ({', '.join(gone)})" if gone else ""
+        grade = grade.refuse(f"a worker was lost{names}", client_limited=True)
+    own = int((ended["failure_class"] == FailureClass.CLIENT).sum())
+    if own:
+        reason = f"the client ran out of descriptors or ports ({own} requests): raise `ulimit -n` or use more machines"
+        grade = grade.refuse(reason, client_limited=True)
+    if _schedule_slips(ended):
+        grade = grade.refuse("arrivals fall ever further behind their schedule", client_limited=True)
+    return grade
+
+
+def worst_lag(histograms: pd.DataFrame, workers: pd.DataFrame, hold: Hold) -> float | None:
+    """Event-loop lag p99 of the worst worker over the hold, seconds; None when nothing was written."""
+    merged = windows.merged_histograms(histograms, hold, "lag", by="worker")
+    worst = [lag for histogram in merged.values() if (lag := histogram.percentile(99)) is not None]
+    if not worst:
+        during = workers[(workers["second"] >= hold.begin) & (workers["second"] + 1 <= hold.end)]
+        worst = [float(each) for each in during.groupby("worker")["lag_p99_s"].mean().dropna()]
+    return max(worst) if worst else None
+
+
+def _check_lag(grade: Grade, numbers: Numbers, lag_s: float | None, limits: Thresholds) -> Grade:
+    if lag_s is None:
+        return grade.undecide("client_lag")
+    lag = f"event-loop lag p99 of {lag_s * 1000:.0f} ms"
+    if lag_s > limits.lag_client_limited_s:
+        return grade.refuse(f"the client was the limit ({lag}): use more workers or cores", client_limited=True)
+    ttft, itl = numbers.ttft_p50_s, numbers.itl_p50_s
+    if ttft is not None and lag_s > max(limits.lag_ttft_s, limits.lag_ttft_share * ttft):
+        grade = grade.mark("lag_ttft", f"TTFT is finer than the client can see ({lag})")
+    if itl is not None and lag_s > max(limits.lag_itl_s, limits.lag_itl_share * itl):
+        grade = grade.mark("lag_itl", f"ITL percentiles are finer than the client can see ({lag})")
+    return grade
+
+
+def _check_cpu(grade: Grade, during: pd.DataFrame, limits: Thresholds) -> Grade:
+    shares = during.groupby("worker")["cpu"].mean().dropna()
+    if shares.empty:
+        return grade.undecide("client_cpu")
+    if float(shares.max()) > limits.cpu_client_limited:
+        reason = f"a worker used {float(shares.max()):.0%} of its core: use more workers"
+        return grade.refuse(reason, client_limited=True)
+    return grade
+
+
+def _schedule_slips(ended: pd.DataFrame) -> bool:
+    """Open loop: the lag behind the schedule in the last third of starts exceeds that of the first third."""
+    rows = ended[ended["schedule_lag_s"].notna()].sort_values("started_at")
+    third = len(rows) // 3
+    if third < 10:
+        return False
+    lags = rows["schedule_lag_s"].to_numpy(dtype=np.float64)
+    first, last = mean(lags[:third]), mean(lags[-third:])
+    return first is not None and last is not None and last - first > SCHEDULE_LAG_GROWTH_S

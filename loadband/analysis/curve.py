@@ -1,0 +1,184 @@
+"""D1: the throughput curve and the response time behind it.
+
+Model. More users never take throughput away until the server saturates, and never add any beyond its peak: ln X(N) is
+unimodal. The fit is the least-squares unimodal sequence: isotonic up to a mode, antitonic after it, the mode being
+the split with the smallest weighted sum of squares. Logarithms, since the noise of a rate is relative. Weights are
+the numbers of repeats: SE of a level = pooled CV / sqrt(repeats); a variance estimated from two values would weigh by
+chance. Response time R is isotonic upwards. Between levels both are straight in (ln N, ln X); nothing is extrapolated.
+
+R is the mean E2E. Where a table has none: N / X_req - Z (the response-time law), else N / X, the time that N users
+share for one unit of work, which assumes answers of constant length. A median is never used for it.
+
+Failure modes. A single level far too high drags its neighbours up; two levels give no curvature; a grid that skips
+the knee draws a straight line over it (see `regions`).
+Reference: Q. F. Stout, "Unimodal regression via prefix isotonic regression", CSDA 53 (2008) 289.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from loadband.analysis.level import Level
+from loadband.analysis.table_file import served_req_s
+
+Floats = NDArray[np.float64]
+
+METRICS = ("output_tok_s", "total_tok_s", "req_s")
+"""What X may be, best first; the first that every usable level has."""
+
+SMALLEST_R_SHARE = 0.05
+"""N / X_req - Z is a difference of two measured times: kept above this share of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """All repeats of one level."""
+
+    users: float
+    x: float
+    """Geometric mean of the repeats."""
+    e2e_s: float
+    repeats: int
+    in_flight: float | None
+    failed: float | None
+    judged: float | None
+    error_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Fitted throughput and response time at the tested levels, rising in users."""
+
+    metric: str
+    points: tuple[Point, ...]
+    users: Floats
+    x: Floats
+    e2e_s: Floats
+    cv: float | None
+    """Pooled standard deviation of ln X between repeats; None without repeats."""
+    e2e_source: str
+    """`measured`, `response_time_law` or `constant_length`."""
+
+    def x_at(self, users: float) -> float:
+        """Fitted throughput between the first and last level."""
+        return _at(self.users, self.x, users)
+
+    def power_at(self, users: float, weight: float) -> float:
+        """P = X^weight / R. Reference: L. Kleinrock, ICC 1979, 43.1.1 (weight 1)."""
+        return self.x_at(users) ** weight / _at(self.users, self.e2e_s, users)
+
+    def in_flight_at(self, users: float) -> float | None:
+        """Mean requests in flight, straight between levels; None where a level beside it has none."""
+        known = [(p.users, p.in_flight) for p in self.points if p.in_flight is not None]
+        if not known or not known[0][0] <= users <= known[-1][0]:
+            return None
+        return float(np.interp(users, [u for u, _ in known], [f for _, f in known]))
+
+
+def _at(users: Floats, values: Floats, at: float) -> float:
+    return math.exp(float(np.interp(math.log(at), np.log(users), np.log(values))))
+
+
+def metric_of(levels: Iterable[Level]) -> str:
+    """The best throughput column that every valid level has, and that is above 0 somewhere."""
+    valid = [level for level in levels if level.grade.valid]
+    for metric in METRICS:
+        values = [level.numbers.get(metric) for level in valid]
+        if values and all(value is not None for value in values) and any(values):
+            return metric
+    return METRICS[0]
+
+
+def throughput(level: Level, metric: str) -> float | None:
+    """X of one level; requests count only when they succeeded."""
+    return served_req_s(level.numbers) if metric == "req_s" else level.numbers.get(metric)
+
+
+def fit(levels: Sequence[Level], metric: str) -> Curve | None:
+    """The curve through all valid levels with a throughput above 0; None without any."""
+    usable = [level for level in levels if level.grade.valid and level.users > 0 and throughput(level, metric)]
+    if not usable:
+        return None
+    times, source = _response_times(usable, metric)
+    groups: dict[float, list[int]] = {}
+    for place, level in enumerate(usable):
+        groups.setdefault(level.users, []).append(place)
+    points = tuple(
+        _point(users, [usable[place] for place in places], [times[place] for place in places], metric)
+        for users, places in sorted(groups.items())
+    )
+    repeats = np.array([point.repeats for point in points], dtype=np.float64)
+    log_x = np.log([point.x for point in points])
+    log_r = np.log([point.e2e_s for point in points])
+    return Curve(
+        metric=metric,
+        points=points,
+        users=np.array([point.users for point in points]),
+        x=np.exp(unimodal(log_x, repeats)),
+        e2e_s=np.exp(isotonic_regression(log_r, weights=repeats).x),
+        cv=_pooled_cv([[usable[i] for i in places] for places in groups.values()], metric),
+        e2e_source=source,
+    )
+
+
+def unimodal(values: Floats, weights: Floats) -> Floats:
+    """Weighted least-squares sequence that rises up to some place and falls after it."""
+    best, least = values, math.inf
+    for split in range(1, values.size + 1):
+        rising = isotonic_regression(values[:split], weights=weights[:split]).x
+        falling = (
+            isotonic_regression(values[split:], weights=weights[split:], increasing=False).x
+            if split < values.size
+            else values[split:]
+        )
+        candidate = np.concatenate([rising, falling])
+        squares = float(weights @ (values - candidate) ** 2)
+        if squares < least - 1e-12:
+            best, least = candidate, squares
+    return best
+
+
+def _response_times(levels: list[Level], metric: str) -> tuple[list[float], str]:
+    """R of each level, all from the same source."""
+    means = [level.numbers.e2e_mean_s for level in levels]
+    if all(means):
+        return [float(mean) for mean in means if mean], "measured"
+    served = [served_req_s(level.numbers) for level in levels]
+    if all(served):
+        cycles = [level.users / rate for level, rate in zip(levels, served, strict=True) if rate]
+        pauses = [level.think_s or 0.0 for level in levels]
+        times = [max(c - z, SMALLEST_R_SHARE * c) for c, z in zip(cycles, pauses, strict=True)]
+        return times, "response_time_law"
+    return [level.users / (throughput(level, metric) or 1.0) for level in levels], "constant_length"
+
+
+def _point(users: float, levels: list[Level], times: list[float], metric: str) -> Point:
+    flights = [level.numbers.in_flight for level in levels if level.numbers.in_flight is not None]
+    counted = [level for level in levels if level.judged is not None]
+    failed = sum(level.server_failed or 0.0 for level in counted) if counted else None
+    judged = sum(level.judged or 0.0 for level in counted) if counted else None
+    rates = [level.numbers.error_rate for level in levels if level.numbers.error_rate is not None]
+    return Point(
+        users=users,
+        x=math.exp(float(np.mean([math.log(throughput(level, metric) or 1.0) for level in levels]))),
+        e2e_s=float(np.mean(times)),
+        repeats=len(levels),
+        in_flight=float(np.mean(flights)) if flights else None,
+        failed=failed,
+        judged=judged,
+        error_rate=failed / judged if failed is not None and judged else (float(np.mean(rates)) if rates else None),
+    )
+
+
+def _pooled_cv(groups: list[list[Level]], metric: str) -> float | None:
+    """Standard deviation of ln X within levels, pooled over those with repeats."""
+    squares, degrees = 0.0, 0
+    for group in groups:
+        logs = np.log([throughput(level, metric) or 1.0 for level in group])
+        squares += float(((logs - logs.mean()) ** 2).sum())
+        degrees += logs.size - 1
+    return math.sqrt(squares / degrees) if degrees else None

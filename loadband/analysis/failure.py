@@ -1,0 +1,202 @@
+"""D5: the failure point, a bracket (last sound level, first failing level] with its mode.
+
+Knows: what counts as failing, when one level is enough, what heals. Must not know: how the evidence was gathered.
+
+Nothing is extrapolated: a failure point is a level that was tried. `errors` needs two levels, or one beyond doubt,
+since overload errors come in clumps that a binomial bound takes for certainty. `collapse` without repeats needs two
+levels. `outage` and `timeout` come as evidence from the levels. An admission limit that refuses (429, 503, 529) while
+what it accepts keeps the SLO is no failure: it is reported as *shed*. Queue failures of an open loop are not judged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from loadband.analysis.bounds import Z95, rule_of_three, wilson
+from loadband.analysis.curve import Curve
+from loadband.analysis.level import Level
+from loadband.analysis.thresholds import Thresholds
+from loadband.slo import LATENCIES, Limit
+
+CONSECUTIVE = 2
+REPEATS_TO_AGREE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Where the server breaks. `after` None: already at the first level."""
+
+    status: str
+    """`found unconfirmed not_reached not_checked undecided`."""
+    after: float | None = None
+    at: float | None = None
+    mode: str | None = None
+    """`errors outage timeout collapse`."""
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    """Transient errors, healed interruptions, admission limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rung:
+    """All levels of one number of users that say something about the server."""
+
+    users: float
+    levels: tuple[Level, ...]
+    low: float
+    """Lower 95 % bound of the failure rate; the rate itself when the number of requests is not known."""
+    rate: float | None
+    exceeding: int
+    """Repeats whose own bound exceeds the limit."""
+
+    @property
+    def valid(self) -> bool:
+        return any(level.grade.valid for level in self.levels)
+
+
+def find_failure(
+    levels: Sequence[Level], curve: Curve | None, slo: tuple[Limit, ...], limits: Thresholds
+) -> Failure:  # fmt: skip
+    """The lowest failing level, or why there is none."""
+    speaking = [
+        _without_shed(level, slo)
+        for level in levels
+        if not level.grade.client_limited and (level.grade.valid or level.grade.evidence) and level.users
+    ]
+    rungs = [_rung(users, speaking, limits) for users in sorted({level.users for level in speaking})]
+    notes = _shed_notes(speaking, levels)
+    if not rungs:
+        return Failure("undecided", reason="no level says anything about the server")
+    found, unconfirmed, more = _errors(rungs, limits)
+    evidence, healed = _evidence(rungs)
+    collapse, doubtful = _collapse(curve, limits)
+    candidates = [each for each in (evidence, found, collapse) if each]
+    doubts = [each for each in (unconfirmed, doubtful) if each]
+    notes = (*notes, *more, *healed)
+    if candidates:
+        return replace(_bracketed(min(candidates, key=lambda each: each.at or 0.0), rungs), notes=notes)
+    if doubts:
+        return replace(_bracketed(min(doubts, key=lambda each: each.at or 0.0), rungs), notes=notes)
+    return replace(_not_reached(rungs), notes=notes)
+
+
+def _rung(users: float, speaking: Sequence[Level], limits: Thresholds) -> _Rung:
+    levels = tuple(level for level in speaking if level.users == users)
+    counted = [(level.server_failed or 0.0, level.judged) for level in levels if level.judged]
+    rates = [level.numbers.error_rate for level in levels if level.numbers.error_rate is not None]
+    if counted:
+        failed, judged = sum(f for f, _ in counted), sum(n for _, n in counted if n)
+        low, rate = wilson(failed, judged)[0], failed / judged
+        exceeding = sum(wilson(f, n)[0] > limits.error_limit for f, n in counted if n)
+    else:
+        rate = float(np.mean(rates)) if rates else None
+        low, exceeding = rate or 0.0, sum(each > limits.error_limit for each in rates)
+    return _Rung(users, levels, low, rate, exceeding)
+
+
+def _errors(rungs: list[_Rung], limits: Thresholds) -> tuple[Failure | None, Failure | None, list[str]]:
+    """Failure by errors, an unconfirmed one, and notes on transient errors."""
+    notes: list[str] = []
+    for place, rung in enumerate(rungs):
+        if rung.low <= limits.error_limit:
+            continue
+        above = rungs[place + 1 : place + 1 + CONSECUTIVE]
+        repeated = len(rung.levels) >= REPEATS_TO_AGREE and rung.exceeding * 3 >= 2 * len(rung.levels)
+        sentence = f"{rung.rate:.1%} of the requests failed at {rung.users:g} users"
+        if len(above) == CONSECUTIVE and all(each.low <= limits.error_limit for each in above):
+            notes.append(f"transient: {sentence}, none of note at the next two levels")
+            continue
+        again = bool(above) and above[0].low > limits.error_limit
+        if rung.low > limits.error_certain or again or repeated:
+            return Failure("found", at=rung.users, mode="errors", reason=sentence), None, notes
+        if not above:
+            reason = f"{sentence}, the last level: not confirmed by a second one"
+            return None, Failure("unconfirmed", at=rung.users, mode="errors", reason=reason), notes
+        notes.append(f"not confirmed by the level above: {sentence}")
+    return None, None, notes
+
+
+def _evidence(rungs: list[_Rung]) -> tuple[Failure | None, list[str]]:
+    """Failure by outage or time-out, and notes on interruptions that healed."""
+    notes: list[str] = []
+    for place, rung in enumerate(rungs):
+        sound_above = [each for each in rungs[place + 1 :] if each.valid]
+        for level in rung.levels:
+            evidence = level.grade.evidence
+            if evidence is None:
+                continue
+            passed = rung.valid or len(sound_above) >= CONSECUTIVE
+            if evidence.mode == "outage" and evidence.healed and passed:
+                notes.append(f"interrupted at {rung.users:g} users: {evidence.sentence}; it healed")
+                continue
+            unsure = "client_lag" in level.grade.undecided and "client_cpu" in level.grade.undecided
+            status = "undecided" if unsure else "found"
+            suffix = "; whether the client was healthy is not known" if unsure else ""
+            reason = f"at {rung.users:g} users: {evidence.sentence}{suffix}"
+            return Failure(status, at=rung.users, mode=evidence.mode, reason=reason), notes
+    return None, notes
+
+
+def _collapse(curve: Curve | None, limits: Thresholds) -> tuple[Failure | None, Failure | None]:
+    """Throughput at or below 80 % of its maximum, past it: found, or in doubt."""
+    if curve is None:
+        return None, None
+    peak = int(np.argmax(curve.x))
+    low = [place for place in range(peak + 1, curve.x.size) if curve.x[place] <= limits.collapse_share * curve.x[peak]]
+    if not low:
+        return None, None
+    users, share = float(curve.users[low[0]]), float(curve.x[low[0]] / curve.x[peak])
+    reason = f"throughput at {users:g} users is {share:.0%} of its maximum"
+    if _apart(curve, peak, low[0]) or any(b == a + 1 for a, b in pairwise(low)):
+        return Failure("found", at=users, mode="collapse", reason=reason), None
+    reason += ", the last level: not confirmed by a second one"
+    return None, Failure("unconfirmed", at=users, mode="collapse", reason=reason)
+
+
+def _apart(curve: Curve, one: int, other: int) -> bool:
+    """Whether repeats tell two levels apart."""
+    repeats = [curve.points[place].repeats for place in (one, other)]
+    if curve.cv is None or min(repeats) < 2:
+        return False
+    return bool(np.log(curve.x[one] / curve.x[other]) > 2 * Z95 * curve.cv * np.sqrt(sum(1 / k for k in repeats)))
+
+
+def _bracketed(failure: Failure, rungs: list[_Rung]) -> Failure:
+    sound = [rung.users for rung in rungs if rung.valid and failure.at is not None and rung.users < failure.at]
+    return replace(failure, after=max(sound) if sound else None)
+
+
+def _not_reached(rungs: list[_Rung]) -> Failure:
+    """No failure: how sure n requests make of it."""
+    counted = [level for rung in rungs for level in rung.levels if level.judged]
+    last = f"up to {rungs[-1].users:g} users"
+    if counted:
+        failed = sum(level.server_failed or 0.0 for level in counted)
+        judged = sum(level.judged or 0.0 for level in counted)
+        below = rule_of_three(judged) if failed < 0.5 else wilson(failed, judged)[1]
+        reason = f"not reached {last}: {failed:.0f} errors in {judged:,.0f} requests, below {below:.2%} (95 %)"
+        return Failure("not_reached", reason=reason)
+    if all(rung.rate is None for rung in rungs):
+        return Failure("not_checked", reason=f"no errors given; throughput does not collapse {last}")
+    return Failure("not_reached", reason=f"not reached {last}; the number of requests is not given")
+
+
+def _without_shed(level: Level, slo: tuple[Limit, ...]) -> Level:
+    """The level without its throttled requests, when what was accepted keeps the SLO's latencies."""
+    latencies = [limit for limit in slo if limit.metric in LATENCIES and not limit.scenario]
+    values = [level.numbers.get(f"{limit.quantity}_s") for limit in latencies]
+    kept = all(v is not None and limit.holds(v) for limit, v in zip(latencies, values, strict=True))
+    if not level.throttled or not latencies or not kept:
+        return level
+    return replace(level, server_failed=(level.server_failed or 0.0) - level.throttled, throttled=None)
+
+
+def _shed_notes(speaking: Sequence[Level], levels: Sequence[Level]) -> tuple[str, ...]:
+    shed = {level.numbers.step for level in speaking if level.throttled is None}
+    refused = [level for level in levels if level.throttled and level.numbers.step in shed]
+    if not refused:
+        return ()
+    first = min(refused, key=lambda level: level.users)
+    return (f"admission limit: from {first.users:g} users on requests are refused while the accepted keep the SLO",)

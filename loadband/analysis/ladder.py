@@ -1,0 +1,80 @@
+"""D0 across levels: what a level is worth can also show only beside the others.
+
+Knows: cold first levels, a differing mix or build, too few requests in common. Must not know: files, the curve.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from loadband.analysis.level import Level
+from loadband.analysis.thresholds import Thresholds
+
+
+def check_ladder(levels: Sequence[Level], limits: Thresholds) -> tuple[Level, ...]:
+    """The levels, in order of step, with what shows only beside the others."""
+    checked = _check_cold(_with_gains(list(levels)), limits)
+    return tuple(_check_mix(level, checked, limits) for level in checked)
+
+
+def _with_gains(levels: list[Level]) -> list[Level]:
+    """`gain_pct`: tokens/s against the next lower level of the same climb."""
+    gained: list[Level] = []
+    for level in levels:
+        below = [
+            other
+            for other in levels
+            if other.numbers.repeat == level.numbers.repeat and other.users < level.users and _rate(other)
+        ]
+        rate = _rate(level)
+        lower = _rate(max(below, key=lambda other: other.users)) if below else None
+        gain = (rate / lower - 1) * 100 if rate is not None and lower else None
+        gained.append(level.renumbered(gain_pct=gain))
+    return gained
+
+
+def _rate(level: Level) -> float | None:
+    numbers = level.numbers
+    return next((r for r in (numbers.output_tok_s, numbers.total_tok_s, numbers.req_s) if r), None)
+
+
+def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:
+    """The first level pays for compiling, caching and connecting; compared with the next clean level."""
+    usable = sorted((level for level in levels if level.grade.valid), key=lambda level: level.users)
+    first = next((level for level in usable if level.numbers.repeat == min(x.numbers.repeat for x in usable)), None)
+    later = [
+        level
+        for level in usable
+        if first is not None and level.users > first.users and (level.numbers.error_rate or 0) <= limits.error_limit
+    ]
+    if first is None or not later:
+        return levels
+    mine, theirs = first.numbers.ttft_p95_s, later[0].numbers.ttft_p95_s
+    errors = first.numbers.error_rate
+    grade = first.grade
+    if mine is None or theirs is None or errors is None:
+        grade = grade.not_check("cold")
+    if errors is not None and errors > limits.error_limit:
+        grade = grade.refuse(f"cold first level: {errors:.1%} failed, while the next clean level is sound")
+    elif mine is not None and theirs is not None and mine > limits.cold_ttft_factor * theirs:
+        grade = grade.refuse(
+            f"cold first level: TTFT p95 {mine:.3g} s against {theirs:.3g} s at {later[0].users:g} users"
+        )
+    return [level.regraded(grade) if level is first else level for level in levels]
+
+
+def _check_mix(level: Level, levels: list[Level], limits: Thresholds) -> Level:
+    """Shares of the scenarios against those of the other valid levels, each weighed by its requests."""
+    others = [other for other in levels if other is not level and other.grade.valid and other.mix]
+    n = level.numbers.requests or 0
+    if not level.mix or not others or not n:
+        return level
+    total = sum(other.numbers.requests or 0 for other in others)
+    for scenario in sorted({name for each in (level, *others) for name in each.mix}):
+        usual = sum(other.mix.get(scenario, 0.0) * (other.numbers.requests or 0) for other in others) / total
+        share = level.mix.get(scenario, 0.0)
+        chance = 2 * math.sqrt(max(usual * (1 - usual), 0.0) / n)
+        if abs(share - usual) > max(limits.mix_points, chance):
+            reason = f"the mix differs: {share:.0%} {scenario} against {usual:.0%} at the other levels"
+            return replace(level, grade=level.grade.mark("mix", reason))
+    return level

@@ -1,0 +1,176 @@
+"""One level as the verdict sees it: its numbers, what they are worth, and how it keeps the SLO.
+
+Knows: the columns of `step_table.csv`, grades (D0). Must not know: whether a run or a table stands behind it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from loadband.slo import Limit
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What was measured at a level. Field order is the column order of `step_table.csv`; unknown is None.
+
+    Of requests that ended inside the hold: `requests` (all), `ok`, `failed`, `cut`, latencies (successes only) and
+    `req_s` (ok + server-side failures, so that `req_s * (1 - error_rate)` is successes per second). Tokens are by
+    the second in which they arrived, of ok and cut requests. `error_rate` = server-side failures / (ok + server-side
+    failures). `tok_s_user` = mean of 1 / TPOT. `output_ratio` = mean of output tokens / tokens asked for.
+    `output_tok_s_cv` = standard deviation / mean of tokens/s in bins of 5 s. `gain_pct` = tokens/s against the level
+    below, in %. `users` are those asked for; `in_flight` is the mean number of open requests.
+    """
+
+    step: int | None = None
+    repeat: int = 1
+    users: float | None = None
+    offered_req_s: float | None = None
+    in_flight: float | None = None
+    hold_s: float | None = None
+    requests: float | None = None
+    ok: float | None = None
+    failed: float | None = None
+    cut: float | None = None
+    error_rate: float | None = None
+    req_s: float | None = None
+    goodput_req_s: float | None = None
+    output_tok_s: float | None = None
+    prompt_tok_s: float | None = None
+    total_tok_s: float | None = None
+    tok_s_user: float | None = None
+    output_tok_s_cv: float | None = None
+    gain_pct: float | None = None
+    ttft_mean_s: float | None = None
+    ttft_p50_s: float | None = None
+    ttft_p90_s: float | None = None
+    ttft_p95_s: float | None = None
+    ttft_p99_s: float | None = None
+    tpot_mean_s: float | None = None
+    tpot_p50_s: float | None = None
+    tpot_p95_s: float | None = None
+    tpot_p99_s: float | None = None
+    itl_p50_s: float | None = None
+    itl_p99_s: float | None = None
+    e2e_mean_s: float | None = None
+    e2e_p50_s: float | None = None
+    e2e_p95_s: float | None = None
+    e2e_p99_s: float | None = None
+    output_ratio: float | None = None
+    schedule_lag_p99_s: float | None = None
+
+    def get(self, name: str) -> float | None:
+        """A number by its column name; None also of a name that is no column."""
+        value = getattr(self, name, None)
+        return None if value is None else float(value)
+
+
+NUMBER_COLUMNS: tuple[str, ...] = tuple(each.name for each in fields(Numbers))
+STEP_TABLE_COLUMNS: tuple[str, ...] = (*NUMBER_COLUMNS, "valid", "marks", "reasons")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a level speaks of a failing server, though its numbers may be good for nothing."""
+
+    mode: str
+    """`outage` or `timeout`."""
+    sentence: str
+    healed: bool = False
+    """Success came back within the level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What a level is worth (D0)."""
+
+    valid: bool = True
+    """Used for the curve."""
+    client_limited: bool = False
+    """The load generator was the limit: used for nothing."""
+    marks: tuple[str, ...] = ()
+    """Words for what lowers the confidence; the level is used."""
+    reasons: tuple[str, ...] = ()
+    """One sentence for each fault and mark."""
+    not_checked: tuple[str, ...] = ()
+    """Checks that this kind of input cannot feed."""
+    undecided: tuple[str, ...] = ()
+    """Checks that a run of our own should have fed, and did not."""
+    evidence: Evidence | None = None
+
+    def refuse(self, reason: str, *, client_limited: bool = False) -> "Grade":
+        """This grade, not valid."""
+        return replace(
+            self,
+            valid=False,
+            client_limited=self.client_limited or client_limited,
+            reasons=(*self.reasons, reason),
+        )
+
+    def mark(self, word: str, reason: str) -> "Grade":
+        """This grade with a mark."""
+        return replace(self, marks=(*self.marks, word), reasons=(*self.reasons, reason))
+
+    def witness(self, evidence: Evidence) -> "Grade":
+        """This grade as evidence of a failing server; a client that was itself the limit proves nothing."""
+        return self if self.client_limited else replace(self, evidence=evidence)
+
+    def not_check(self, word: str) -> "Grade":
+        """This grade with a check that cannot be made."""
+        return replace(self, not_checked=(*self.not_checked, word))
+
+    def undecide(self, word: str) -> "Grade":
+        """This grade with a check that should have been possible."""
+        return replace(self, undecided=(*self.undecided, word))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The quantity of one SLO limit at one level."""
+
+    limit: Limit
+    value: float | None
+    """In the limit's unit; infinite when so many failed that the percentile is a miss; None when not measured."""
+    n: float | None = None
+    """Requests behind it."""
+    misses: float | None = None
+    """Of them, failed or beyond the limit; None when no single request can miss (means, rates, tables)."""
+    judgeable: bool = True
+    """False when the level's users marched in waves and this is a first-token time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One holding of a level."""
+
+    numbers: Numbers
+    grade: Grade = Grade()
+    server_failed: float | None = None
+    """Server-side failures among the requests that ended inside the hold; the client's own never count."""
+    throttled: float | None = None
+    """Of them, refused by an admission limit (429, 503, 529)."""
+    think_s: float | None = None
+    mix: Mapping[str, float] = field(default_factory=dict)
+    """Scenario -> share of the requests that ended inside the hold."""
+    build: str | None = None
+    measured: tuple[Measured, ...] = ()
+
+    @property
+    def users(self) -> float:
+        """Users asked for; 0 when the level has none (open loop)."""
+        return self.numbers.users or 0.0
+
+    @property
+    def judged(self) -> float | None:
+        """Requests of which it is known whether the server served them: ok + server-side failures."""
+        if self.numbers.ok is None or self.server_failed is None:
+            return None
+        return self.numbers.ok + self.server_failed
+
+    def regraded(self, grade: Grade) -> "Level":
+        """This level with another grade."""
+        return replace(self, grade=grade)
+
+    def renumbered(self, **numbers: Any) -> "Level":
+        """This level with some numbers replaced."""
+        return replace(self, numbers=replace(self.numbers, **numbers))

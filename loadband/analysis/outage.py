@@ -1,0 +1,101 @@
+"""Did the target fail during a level, or right after it?
+
+Knows: silence, refused connections, an engine's last words. Must not know: whether the client was healthy, or what
+the verdict makes of it.
+
+Three signs. *Silence*: no success for longer than max(3 x E2E p99, min(30 s, hold)) while users were there and no
+token arrived (a slow server still streams). *Refused*: connections refused, and nothing but, for 2 s or more. *Last
+words*: the server says that its engine died or ran out of memory, and no success follows for 2 s. One refused
+connection among successes is a full backlog, not an outage.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from loadband.analysis import windows
+from loadband.analysis.bounds import percentile
+from loadband.analysis.level import Evidence
+from loadband.analysis.windows import Hold
+from loadband.record import FailureClass, Status
+import itertools
+
+QUIET_S = 2.0
+FEWEST_REFUSED = 3
+AFTERMATH_S = 30.0
+"""How long after a hold a refusal still speaks of its level."""
+
+LAST_WORDS = re.compile(
+    r"engine ?core encountered|engine ?dead|engine (?:process |loop )?(?:has )?(?:died|failed)|out of memory"
+    r"|outofmemory|background loop (?:has )?(?:errored|stopped)",
+    re.IGNORECASE,
+)
+
+
+def outage_of(
+    requests: pd.DataFrame, hold: Hold, seconds: pd.DataFrame, next_hold: float | None, e2e_before: float | None
+) -> Evidence | None:
+    """The first sign of an outage in a hold or right after it, or None.
+
+    `requests`: all of `windows.with_end`; `seconds`: `by_second` rows touching the hold; `next_hold`: when the next
+    level's hold begins; `e2e_before`: E2E p99 of the level below, for a hold without a success.
+    """
+    until = min(hold.end + AFTERMATH_S, next_hold if next_hold is not None else np.inf)
+    near = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= until)]
+    good = windows.numbers(near[near["status"] == Status.OK], "ended_at")
+    failed = near[near["status"] == Status.FAILED]
+    refused = windows.numbers(failed[failed["failure_class"] == FailureClass.CONNECT], "ended_at")
+    told = failed[failed["message"].str.contains(LAST_WORDS)]
+    last = float(near["ended_at"].max()) if len(near) else hold.end
+    return (
+        _silence(near, good, hold, seconds, e2e_before)
+        or _refused(refused, good, hold, last)
+        or _last_words(told, good, hold, last)
+    )
+
+
+def _silence(
+    near: pd.DataFrame, good: windows.Floats, hold: Hold, seconds: pd.DataFrame, e2e_before: float | None
+) -> Evidence | None:
+    inside = good[good <= hold.end]
+    p99 = percentile(windows.numbers(near[near["status"] == Status.OK], "e2e_s"), 99) or e2e_before or 0.0
+    patience = max(3 * p99, min(30.0, hold.length))
+    edges = np.concatenate([[hold.begin], inside, [hold.end]])
+    gaps = np.diff(edges)
+    for place in np.flatnonzero(gaps >= patience if not inside.size else gaps > patience):
+        begin, end = edges[place], edges[place + 1]
+        within = seconds[(seconds["second"] >= begin) & (seconds["second"] + 1 <= end)]
+        arrived = (
+            within[["output_tokens_ok", "output_tokens_failed", "output_tokens_cut"]].to_numpy(dtype=np.float64).sum()
+        )
+        if len(within) and bool((within["users"].fillna(0) > 0).any()) and not arrived:
+            sentence = f"no success for {end - begin:.0f} s, from {begin - hold.begin:.0f} s into the hold"
+            return Evidence("outage", sentence, healed=bool((good > begin).any()))
+    return None
+
+
+def _refused(refused: windows.Floats, good: windows.Floats, hold: Hold, last: float) -> Evidence | None:
+    """Stretches between successes with nothing but refusals."""
+    edges = np.concatenate([[-np.inf], np.sort(good), [np.inf]])
+    for begin, end in itertools.pairwise(edges):
+        within = refused[(refused > begin) & (refused < end)]
+        if within.size < FEWEST_REFUSED:
+            continue
+        first, quiet_until = float(within.min()), min(float(end), last)
+        if quiet_until - first >= QUIET_S:
+            where = "into" if first <= hold.end else "after the begin of"
+            sentence = f"the target refused connections from {first - hold.begin:.0f} s {where} the hold"
+            return Evidence("outage", sentence, healed=bool(np.isfinite(end)))
+    return None
+
+
+def _last_words(told: pd.DataFrame, good: windows.Floats, hold: Hold, last: float) -> Evidence | None:
+    for at, message in zip(told["ended_at"], told["message"], strict=True):
+        later = good[good > at]
+        if min(float(later.min()) if later.size else np.inf, last) - at >= QUIET_S:
+            words = str(message)[:80]
+            return Evidence(
+                "outage", f'the server said "{words}" {at - hold.begin:.0f} s into the hold', later.size > 0
+            )
+    return None

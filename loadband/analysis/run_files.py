@@ -1,0 +1,147 @@
+"""Read a run directory into tables, whatever state it was left in.
+
+Knows: files, columns, torn lines, damaged cells. Must not know: what the numbers mean.
+
+A run may be going on, may have been killed, or may come from an older or newer version: a torn last line is dropped,
+a missing column or file is empty, an unknown column is ignored. Each of these leaves a note. What is not a number
+in a column of numbers is unknown, with a note, never 0.
+"""
+
+import csv
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from loadband import rundir
+from loadband.errors import UsageError
+
+TEXT = frozenset(
+    [
+        "id",
+        "worker",
+        "scenario",
+        "kind",
+        "status",
+        "failure_class",
+        "message",
+        "token_source",
+        "finish_reason",
+        "model_answered",
+        "adapter",
+        "backend",
+        "flags",
+        "metric",
+        "buckets",
+        "ended_by",
+        "state",
+    ]
+)
+"""Columns of text; all others are numbers. Empty text is the empty string, an unknown number NaN."""
+
+NEEDED = {
+    rundir.REQUESTS: ("started_at", "status", "duration_s"),
+    rundir.SECONDS: ("second", "users", "output_tokens_ok", "output_tokens_cut"),
+    rundir.STEPS: ("step", "target", "hold_from", "hold_to"),
+}
+"""Columns without which a file says nothing: their absence is an error that names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files of one run; a file that is missing is an empty table."""
+
+    run: dict[str, Any]
+    requests: pd.DataFrame
+    seconds: pd.DataFrame
+    histograms: pd.DataFrame
+    steps: pd.DataFrame
+    workers: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def read_run_files(path: Path) -> RunFiles:
+    """All tables of a run directory. Raises UsageError when it is none, or a needed column is missing."""
+    run = rundir.read_run(path)
+    notes: list[str] = []
+    if run.get("ended") is None:
+        notes.append("the run has not ended or was killed: this covers what it had written so far")
+    tables = {name: _read(path / name, notes) for name in rundir.COLUMNS}
+    return RunFiles(
+        run=run,
+        requests=tables[rundir.REQUESTS],
+        seconds=tables[rundir.SECONDS],
+        histograms=tables[rundir.HISTOGRAMS],
+        steps=tables[rundir.STEPS],
+        workers=tables[rundir.WORKERS],
+        notes=tuple(notes),
+    )
+
+
+def _read(path: Path, notes: list[str]) -> pd.DataFrame:
+    """One table with exactly the columns of its kind."""
+    columns = rundir.COLUMNS[path.name]
+    try:
+        text, torn = rundir.whole_lines(path)
+    except FileNotFoundError:
+        notes.append(f"{path.name} is missing: what needs it is undecided")
+        return _empty(columns)
+    except OSError as error:
+        raise UsageError(f"cannot read {path} ({error.strerror}): check the file and its permissions") from error
+    if torn:
+        notes.append(f"the torn last line of {path.name} was dropped")
+    if not text.strip():
+        return _empty(columns)
+    header = next(csv.reader(io.StringIO(text[: text.index("\n") + 1])))
+    missing = [name for name in columns if name not in header]
+    if needed := [name for name in NEEDED.get(path.name, ()) if name in missing]:
+        raise UsageError(f"{path} has no column {', '.join(needed)}: it is not a file of a Loadband run, or is damaged")
+    if missing:
+        notes.append(f"{path.name} has no column {', '.join(missing)}: what needs it is unknown")
+    return _typed(_parse(text, path.name, notes), columns, path.name, notes)
+
+
+def _empty(columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(dtype=object if name in TEXT else np.float64) for name in columns})
+
+
+def _parse(text: str, name: str, notes: list[str]) -> pd.DataFrame:
+    """Cells as pandas guesses them; lines with too many cells are dropped with a note."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = pd.read_csv(
+            io.StringIO(text),
+            dtype=dict.fromkeys(TEXT, object),
+            keep_default_na=False,
+            na_values=[""],
+            on_bad_lines="warn",
+            index_col=False,
+            low_memory=False,
+        )
+    if damaged := sum(str(warning.message).count("Skipping line") for warning in caught):
+        notes.append(f"{damaged} damaged lines of {name} were dropped")
+    return frame
+
+
+def _typed(frame: pd.DataFrame, columns: tuple[str, ...], name: str, notes: list[str]) -> pd.DataFrame:
+    """Known columns in their order, text as str, numbers as float64."""
+    typed: dict[str, Any] = {}
+    strange = 0
+    for column in columns:
+        if column in TEXT:
+            typed[column] = frame[column].fillna("").astype(object) if column in frame else ""
+        elif column in frame:
+            cells = frame[column]
+            numbers = pd.to_numeric(cells, errors="coerce").astype(np.float64)
+            numbers = numbers.where(np.isfinite(numbers))
+            strange += int((numbers.isna() & cells.notna()).sum())
+            typed[column] = numbers
+        else:
+            typed[column] = np.nan
+    if strange:
+        notes.append(f"{strange} cells of {name} are no numbers and count as unknown")
+    return pd.DataFrame(typed, columns=list(columns), index=frame.index)

@@ -1,0 +1,135 @@
+"""From the files of a run to its levels: measure each step, grade it, then look at them side by side.
+
+Knows: the order in which windows, numbers and checks are put together. Must not know: the curve, printing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from loadband.analysis import client_health, validity, windows
+from loadband.analysis.ladder import check_ladder
+from loadband.analysis.level import Evidence, Grade, Level, Numbers
+from loadband.analysis.measure import HoldData, measure, measure_limit
+from loadband.analysis.outage import outage_of
+from loadband.analysis.run_files import RunFiles
+from loadband.analysis.thresholds import Thresholds
+from loadband.analysis.windows import Step
+from loadband.record import FailureClass
+from loadband.slo import Limit
+
+TARGET_LOST = "target_lost"
+"""How a run, or a step, ended when the target stopped answering."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What all steps of a run share."""
+
+    files: RunFiles
+    requests: pd.DataFrame
+    seconds: pd.DataFrame
+    slo: tuple[Limit, ...]
+    limits: Thresholds
+    timeouts: dict[str, Any]
+    target_lost_step: int | None
+
+
+def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -> tuple[Level, ...]:
+    """One level for each step of `steps.csv`, in order, also for those never held."""
+    requests = windows.with_end(files.requests)
+    seconds = windows.by_second(files.seconds)
+    steps = windows.steps_of(files.steps, last_second=_last_second(seconds, requests))
+    context = _Context(
+        files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}), _step_that_lost(files, steps)
+    )
+    levels: list[Level] = []
+    for place, step in enumerate(steps):
+        following = next((later.hold.begin for later in steps[place + 1 :] if later.hold), None)
+        below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
+        levels.append(_level(step, context, following, below))
+    return check_ladder(levels, limits)
+
+
+def _last_second(seconds: pd.DataFrame, requests: pd.DataFrame) -> float | None:
+    """End of what was written: the last second on record, else the last end of a request."""
+    if len(seconds):
+        return float(seconds["second"].max()) + 1
+    last = requests["ended_at"].max() if len(requests) else np.nan
+    return None if np.isnan(last) else float(last)
+
+
+def _step_that_lost(files: RunFiles, steps: tuple[Step, ...]) -> int | None:
+    """The step at which the target went away for good, as the run itself says."""
+    told = [step.step for step in steps if step.ended_by == TARGET_LOST]
+    if told:
+        return told[-1]
+    return steps[-1].step if steps and files.run.get("how") == TARGET_LOST else None
+
+
+def _level(step: Step, context: _Context, following: float | None, e2e_below: float | None) -> Level:
+    if step.hold is None:
+        return _never_held(step, context)
+    data = HoldData(
+        hold=step.hold,
+        ended=windows.ended_inside(context.requests, step.hold),
+        seconds=windows.seconds_inside(context.seconds, step.hold),
+        itl=windows.merged_histograms(context.files.histograms, step.hold, "itl", by="scenario"),
+    )
+    numbers = measure(step, data, context.slo)
+    failed = data.server_failed()
+    grade = _grade(step, numbers, data, context, following, e2e_below)
+    in_waves = "in_waves" in grade.marks
+    shares = data.ended["scenario"].value_counts(normalize=True)
+    think = windows.numbers(data.ended, "think_s")
+    return Level(
+        numbers=numbers,
+        grade=grade,
+        server_failed=len(failed),
+        throttled=int((failed["failure_class"] == FailureClass.THROTTLED).sum()),
+        think_s=float(think.mean()) if think.size else None,
+        mix={str(name): float(share) for name, share in shares.items()} if len(shares) > 1 else {},
+        measured=tuple(measure_limit(limit, data, numbers, in_waves=in_waves) for limit in context.slo),
+    )
+
+
+def _never_held(step: Step, context: _Context) -> Level:
+    numbers = Numbers(step=step.step, repeat=step.repeat, users=step.users, offered_req_s=step.offered_req_s)
+    ended = f" (ended by {step.ended_by})" if step.ended_by else ""
+    grade = Grade().refuse(f"never held{ended}")
+    if step.step == context.target_lost_step:
+        grade = _with_evidence(grade, Evidence("outage", "the target went away before the level was held"))
+    return Level(numbers, grade)
+
+
+def _grade(
+    step: Step, numbers: Numbers, data: HoldData, context: _Context, following: float | None, e2e_below: float | None
+) -> Grade:
+    """All checks of one held level, in the order in which their reasons are read."""
+    limits, workers = context.limits, context.files.workers
+    grade = Grade()
+    if step.unfinished:
+        grade = grade.mark("unfinished", "the run stopped inside this hold")
+    lag = client_health.worst_lag(context.files.histograms, workers, data.hold)
+    grade = client_health.check_client(grade, numbers, data.hold, data.ended, workers, lag, limits)
+    evidence = None
+    if step.step == context.target_lost_step:
+        evidence = Evidence("outage", "the target went away and did not come back")
+    elif not step.unfinished:
+        evidence = outage_of(context.requests, data.hold, data.seconds, following, e2e_below)
+    if evidence:
+        grade = _with_evidence(grade, evidence)
+    elif ran_into := validity.timeout_of(data, context.timeouts, limits):
+        grade = grade.witness(ran_into)
+    grade = validity.check_delivery(grade, numbers, data)
+    grade = validity.check_books(grade, numbers, context.requests, data, limits)
+    grade = validity.check_length(grade, numbers, limits)
+    grade = validity.check_errors(grade, len(data.server_failed()), len(data.ok()) + len(data.server_failed()), limits)
+    return validity.check_steadiness(grade, numbers, context.requests, data, limits)
+
+
+def _with_evidence(grade: Grade, evidence: Evidence) -> Grade:
+    """An outage: not valid for the curve, yet evidence."""
+    return grade.refuse(f"the target failed: {evidence.sentence}").witness(evidence)

@@ -1,0 +1,88 @@
+"""Every number the verdict rests on, in one place. They are defaults: printed in each report, and options.
+
+Knows: names and values. Must not know: how they are used.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+
+from loadband.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Shares are between 0 and 1, times in seconds."""
+
+    weight: float = 2.0
+    """Power of throughput in P = X^weight / R: 2 stops adding when 10 % more in flight bring < 3.3 % more tokens."""
+    band_power: float = 0.90
+    """The best band is where P is at least this share of its maximum."""
+    linear_efficiency: float = 0.80
+    """Tokens per user against the best of the lowest levels: linear while at least this."""
+    saturation_gain: float = 0.15
+    """Local exponent of tokens/s over users: saturated once at most this (doubling buys less than 11 %)."""
+    saturation_reach: float = 1.25
+    """Saturation is said only when levels reach this many times further, or a decline is seen."""
+    saturation_decline: float = 0.03
+    error_limit: float = 0.01
+    """Failure rate above which a level is neither admissible nor healthy."""
+    error_certain: float = 0.05
+    """Failure rate above which one level alone is a failure point."""
+    collapse_share: float = 0.80
+    timeout_share: float = 0.95
+    """A latency at this share of the client's own limit counts as timed out."""
+    slo_band_low: float = 0.80
+    """Lower edge of the band as a share of its upper edge when an SLO sets the operating point."""
+    little_low: float = 0.7
+    little_low_mark: float = 0.9
+    little_high_mark: float = 1.1
+    little_high: float = 1.2
+    tokens_disagree: float = 0.10
+    table_tokens_disagree: float = 0.25
+    """The same for tables, where the mean tokens per request must be guessed from the other levels."""
+    cold_ttft_factor: float = 2.0
+    short_hold_s: float = 30.0
+    short_hold_e2e: float = 5.0
+    few_rounds: float = 3.0
+    drift: float = 0.10
+    wave_fano: float = 2.0
+    wave_autocorrelation: float = 0.3
+    p95_requests: float = 200.0
+    p99_requests: float = 1000.0
+    mix_points: float = 0.05
+    lag_client_limited_s: float = 0.100
+    cpu_client_limited: float = 0.95
+    lag_ttft_s: float = 0.005
+    lag_ttft_share: float = 0.05
+    lag_itl_s: float = 0.002
+    lag_itl_share: float = 0.20
+    direction_levels: float = 3.0
+    """Valid levels needed to say in which direction the optimum lies."""
+    interior_levels: float = 5.0
+    """Valid levels needed to say that it lies between tested levels."""
+    grid_gain: float = 1.6
+    """An untested level that could be this many times better leaves the optimum unresolved; factor-2 grids pass."""
+    repeats_cv: float = 0.10
+    """Repeats that differ by more say nothing together."""
+
+    def as_dict(self) -> dict[str, float]:
+        """Names and values, in order."""
+        return asdict(self)
+
+
+def parse_thresholds(assignments: Iterable[str]) -> Thresholds:
+    """Thresholds with `name=value` replaced. Raises UsageError of an unknown name or a value that is no number >= 0."""
+    known = {field.name for field in fields(Thresholds)}
+    changed: dict[str, float] = {}
+    for assignment in assignments:
+        name, _, text = assignment.partition("=")
+        if name not in known:
+            raise UsageError(f"there is no threshold '{name}': choose one of {', '.join(sorted(known))}")
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < float("inf"):
+            raise UsageError(f"threshold '{assignment}' needs a number: write {name}=0.9 or the like")
+        changed[name] = value
+    return Thresholds(**changed)

@@ -1,0 +1,165 @@
+"""D7: all findings put together: `judge` makes the verdict (its file: `verdict_json`).
+
+Knows: the order of the findings, confidence, refusal, the exit code. Must not know: files, printing.
+
+Intervals (D6) are not computed yet: their fields are None, confidence is at most `medium`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loadband.analysis.advice import levels_to_add
+from loadband.analysis.cross_checks import CrossChecks, cross_checks
+from loadband.analysis.curve import Curve, fit, metric_of
+from loadband.analysis.failure import Failure, find_failure
+from loadband.analysis.level import Level
+from loadband.analysis.reach import Bounds, Reach
+from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
+from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
+from loadband.analysis.thresholds import Thresholds
+from loadband.errors import ExitCode
+from loadband.slo import Limit
+
+LOWERING = frozenset("unfinished little short few_rounds drifting in_waves mix tokens_per_request".split())
+"""Marks that touch the throughput curve; the others touch percentiles or error rates and speak for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run or a table says."""
+
+    exit_code: ExitCode
+    metric: str
+    thresholds: Thresholds
+    confidence: str
+    """`high medium low`."""
+    refused: str | None
+    levels: tuple[Level, ...]
+    curve: Curve | None
+    linear_upto: float | None
+    operating: Operating
+    latency_first: float | None
+    throughput_first: float | None
+    saturation: Saturation
+    failure: Failure
+    slo: tuple[SloResult, ...]
+    advice: tuple[int, ...]
+    cross_checks: CrossChecks
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a run beside its levels."""
+
+    ladder: bool = True
+    """Several levels were asked for, so that a band is expected."""
+    target_lost: bool = False
+    workers_lost: bool = False
+
+
+def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
+    """The verdict over graded levels; their `measured` must be those of `slo`, in its order."""
+    metric = metric_of(levels)
+    refused = _refusal(levels)
+    curve = None if refused else fit(levels, metric)
+    failure = Failure("refused", reason=refused) if refused else find_failure(levels, curve, slo, limits)
+    results = slo_results(levels, slo, limits)
+    operating = _operating(curve, failure, results, refused, limits)
+    saturation = Saturation("refused" if refused else "none")
+    if curve is not None:
+        saturation = saturation_point(curve, operating.users, limits)
+    verdict = Verdict(
+        exit_code=ExitCode.OK,
+        metric=metric,
+        thresholds=limits,
+        confidence=_confidence(levels, refused),
+        refused=refused,
+        levels=tuple(levels),
+        curve=curve,
+        linear_upto=None if curve is None else linear_region(curve, saturation, failure.after, limits),
+        operating=operating,
+        latency_first=_first(curve, failure, results, limits, 1.0),
+        throughput_first=_first(curve, failure, results, limits, 3.0),
+        saturation=saturation,
+        failure=failure,
+        slo=results,
+        advice=levels_to_add(curve, operating, saturation, failure),
+        cross_checks=cross_checks(curve, limits),
+        notes=failure.notes,
+    )
+    return replace(verdict, exit_code=_exit_code(verdict, facts))
+
+
+def _refusal(levels: Sequence[Level]) -> str | None:
+    """Why no curve may be drawn through these levels."""
+    builds = sorted({level.build for level in levels if level.build})
+    if len(builds) > 1:
+        return f"the levels come from different builds ({', '.join(builds)}): give one table per build"
+    if levels and all(level.numbers.users is None for level in levels):
+        return "the levels are rates of an open loop: this version judges levels of users only"
+    speaking = [level for level in levels if not level.grade.client_limited and not level.grade.evidence]
+    unfit = [level for level in speaking if not level.grade.valid]
+    if len(speaking) >= 3 and len(unfit) * 2 > len(speaking):
+        return f"{len(unfit)} of {len(speaking)} levels are not valid: {unfit[0].grade.reasons[-1]}"
+    return None
+
+
+def _bounds(failure: Failure, results: tuple[SloResult, ...]) -> Bounds:
+    ends = [each.n_slo for each in results if each.n_slo is not None]
+    if any(each.n_slo_status == "none" for each in results):
+        ends.append(0.0)
+    at = failure.at if failure.status in ("found", "undecided") else None
+    return Bounds(slo=min(ends) if ends else None, failure=at)
+
+
+def _operating(
+    curve: Curve | None, failure: Failure, results: tuple[SloResult, ...], refused: str | None, limits: Thresholds
+) -> Operating:
+    if refused:
+        return Operating("refused", reason=refused)
+    if curve is None:
+        return Operating("none", reason="no valid level")
+    return operating_point(curve, _bounds(failure, results), limits)
+
+
+def _first(
+    curve: Curve | None, failure: Failure, results: tuple[SloResult, ...], limits: Thresholds, weight: float
+) -> float | None:
+    """The best level when latency (weight 1) or throughput (weight 3) comes first."""
+    bounds = _bounds(failure, results)
+    if curve is None or curve.users.size < limits.direction_levels:
+        return None
+    if bounds.slo is not None and bounds.slo < curve.users[0]:
+        return None
+    return Reach(curve, bounds, limits, weight).best()
+
+
+def _confidence(levels: Sequence[Level], refused: str | None) -> str:
+    """One run says `medium` at most; `low` when something that touches the curve is marked or not checked."""
+    valid = [level for level in levels if level.grade.valid]
+    doubtful = any(
+        level.grade.not_checked or level.grade.undecided or LOWERING.intersection(level.grade.marks) for level in valid
+    )
+    return "low" if refused or not valid or doubtful else "medium"
+
+
+def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
+    """The first that applies, in the order of `ExitCode`."""
+    valid = any(level.grade.valid for level in verdict.levels)
+    away = facts.target_lost or any(level.grade.evidence for level in verdict.levels)
+    if not valid and away:
+        return ExitCode.UNREACHABLE
+    limited = any(level.grade.client_limited for level in verdict.levels)
+    operating = verdict.operating
+    untold = operating.status == "not_established" or (operating.status == "none" and operating.limited_by is None)
+    results = [each.result for each in verdict.slo]
+    if (
+        not valid
+        or verdict.refused
+        or facts.workers_lost
+        or (facts.ladder and (untold or (limited and operating.status != "found")))
+        or (UNDECIDED in results and MISSED not in results)
+    ):
+        return ExitCode.UNANSWERED
+    return ExitCode.GATE_FAILED if MISSED in results else ExitCode.OK

@@ -1,0 +1,128 @@
+"""`verdict.json` (and `--json`): a verdict as plain data. Its schema is `reports/verdict.schema.json`.
+
+Knows: keys, rounding. Must not know: where it is written. Numbers are floats of six significant digits or null, keys
+are never absent, one set of status words is used everywhere. 1 (2026-11): first.
+"""
+
+import math
+from typing import Any
+
+from loadband.analysis.curve import throughput
+from loadband.analysis.level import NUMBER_COLUMNS, Level
+from loadband.analysis.verdict import Verdict
+
+SCHEMA = 1
+
+
+def number(value: float | None) -> float | None:
+    """Six significant digits; unknown and not finite are null."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """All keys of the file, in order."""
+    operating, saturation, failure = verdict.operating, verdict.saturation, verdict.failure
+    return {
+        "schema": SCHEMA,
+        "exit_code": int(verdict.exit_code),
+        "metric": verdict.metric,
+        "weight": number(verdict.thresholds.weight),
+        "confidence": verdict.confidence,
+        "refused": verdict.refused,
+        "levels": [_level(level, verdict.metric) for level in verdict.levels],
+        "linear": {
+            "status": "none" if verdict.linear_upto is None else "found",
+            "upto": number(verdict.linear_upto),
+        },
+        "operating_point": {
+            "status": operating.status,
+            "users": number(operating.users),
+            "in_flight": _in_flight(verdict, operating.users),
+            "noise": None,
+            "grid": None,
+            "limited_by": operating.limited_by,
+            "reason": operating.reason,
+        },
+        "latency_first": {"users": number(verdict.latency_first)},
+        "throughput_first": {"users": number(verdict.throughput_first)},
+        "cost_first": None,
+        "band": {
+            "status": operating.status,
+            "low": number(operating.low),
+            "high": number(operating.high),
+            "low_in_flight": _in_flight(verdict, operating.low),
+            "high_in_flight": _in_flight(verdict, operating.high),
+            "low_noise": None,
+            "high_noise": None,
+            "limited_by": operating.band_limited_by,
+        },
+        "tight_band": {"status": "not_established", "low": None, "high": None},
+        "saturation": {
+            "status": saturation.status,
+            "after": number(saturation.after),
+            "at": number(saturation.at),
+        },
+        "pressure": dict(zip(("low", "high"), map(number, pressure(verdict)), strict=True)),
+        "failure": {
+            "status": failure.status,
+            "after": number(failure.after),
+            "at": number(failure.at),
+            "mode": failure.mode,
+            "reason": failure.reason,
+        },
+        "slo": [
+            {
+                "name": each.name,
+                "n_slo": number(each.n_slo),
+                "n_slo_status": each.n_slo_status,
+                "n_slo_low": None,
+                "judged_at": number(each.judged_at),
+                "result": each.result,
+                "reason": each.reason,
+            }
+            for each in verdict.slo
+        ],
+        "advice": [float(users) for users in verdict.advice],
+        "cross_checks": {
+            "n_star": number(verdict.cross_checks.n_star),
+            "kneedle": number(verdict.cross_checks.kneedle),
+            "peak": number(verdict.cross_checks.peak),
+        },
+        "thresholds": {name: number(value) for name, value in verdict.thresholds.as_dict().items()},
+        "notes": list(verdict.notes),
+    }
+
+
+def pressure(verdict: Verdict) -> tuple[float | None, float | None]:
+    """The pressure region: from saturation (or the band's upper edge, if higher) to the failure or the last level."""
+    saturation, high = verdict.saturation.exact, verdict.operating.high
+    if verdict.curve is None or saturation is None or verdict.saturation.status not in ("found", "at_or_below_first"):
+        return None, None
+    begin = max(saturation, high or 0.0)
+    end = verdict.failure.at or float(verdict.curve.users[-1])
+    return (begin, end) if begin < end else (None, None)
+
+
+def _in_flight(verdict: Verdict, users: float | None) -> float | None:
+    if verdict.curve is None or users is None:
+        return None
+    return number(verdict.curve.in_flight_at(users))
+
+
+def _level(level: Level, metric: str) -> dict[str, Any]:
+    grade, evidence = level.grade, level.grade.evidence
+    return {
+        "valid": grade.valid,
+        "client_limited": grade.client_limited,
+        "marks": list(grade.marks),
+        "not_checked": list(grade.not_checked),
+        "undecided": list(grade.undecided),
+        "reasons": list(grade.reasons),
+        "evidence_of_failure": f"{evidence.mode}: {evidence.sentence}" if evidence else None,
+        "x": number(throughput(level, metric)),
+        "x_low": None,
+        "x_high": None,
+        "e": number(level.numbers.error_rate),
+        "think_s": number(level.think_s),
+        **{name: number(getattr(level.numbers, name)) for name in NUMBER_COLUMNS},
+    }

@@ -1,0 +1,156 @@
+"""What belongs to a level: the one place where a hold is laid over requests and seconds.
+
+Knows: holds, overlap, membership. Must not know: what makes a level good.
+
+Latency, counts and requests/s belong to the hold in which a request *ended* (end = `started_at` + `duration_s`);
+what ended while settling or draining belongs to no level. Tokens belong to the second in which they arrived; a
+second that the hold covers in part counts in part, which assumes that tokens arrive evenly within that one second.
+Conservation (Little's law) is by overlap: each request weighs the time it was open inside the hold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from loadband.histogram import Histogram
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Measured time, Unix seconds on the master's clock."""
+
+    begin: float
+    end: float
+
+    @property
+    def length(self) -> float:
+        """Seconds."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row of `steps.csv`."""
+
+    step: int
+    repeat: int
+    users: float | None
+    offered_req_s: float | None
+    asked_at: float | None
+    ended_by: str
+    hold: Hold | None
+    """None when the step was never held."""
+    unfinished: bool = False
+    """The run stopped inside the hold, which then ends with the last second written."""
+
+
+def steps_of(table: pd.DataFrame, last_second: float | None) -> tuple[Step, ...]:
+    """Steps by number; of several rows for a step the last counts. `last_second`: end of what was written."""
+    steps: list[Step] = []
+    rows = table[table["step"].notna()].drop_duplicates("step", keep="last").sort_values("step")
+    for row in rows.to_dict("records"):
+        begin, end = _known(row["hold_from"]), _known(row["hold_to"])
+        unfinished = begin is not None and end is None
+        if unfinished:
+            end = last_second
+        hold = Hold(begin, end) if begin is not None and end is not None and end > begin else None
+        steps.append(
+            Step(
+                step=int(row["step"]),
+                repeat=int(_known(row["repeat"]) or 1),
+                users=_known(row["target"]),
+                offered_req_s=_known(row["offered_req_s"]),
+                asked_at=_known(row["asked_at"]),
+                ended_by=str(row["ended_by"]),
+                hold=hold,
+                unfinished=unfinished,
+            )
+        )
+    return tuple(steps)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def numbers(frame: pd.DataFrame, column: str) -> Floats:
+    """A column as floats, unknown values left out."""
+    values: Floats = frame[column].to_numpy(dtype=np.float64)
+    return values[~np.isnan(values)]
+
+
+def with_end(requests: pd.DataFrame) -> pd.DataFrame:
+    """Requests with `ended_at`, in an order that does not depend on that of the file; unknown when never ended."""
+    duration = requests["duration_s"].fillna(requests["e2e_s"])
+    return requests.assign(ended_at=requests["started_at"] + duration).sort_values(["ended_at", "id"])
+
+
+def ended_inside(requests: pd.DataFrame, hold: Hold) -> pd.DataFrame:
+    """Requests of `with_end` that ended in the hold, both edges included."""
+    return requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= hold.end)]
+
+
+def open_seconds(requests: pd.DataFrame, hold: Hold) -> float:
+    """Time that requests were open inside the hold, all statuses, summed (request-seconds)."""
+    begin = np.maximum(requests["started_at"].to_numpy(dtype=np.float64), hold.begin)
+    end = np.minimum(requests["ended_at"].to_numpy(dtype=np.float64), hold.end)
+    return float(np.nansum(np.clip(end - begin, 0.0, None)))
+
+
+def by_second(seconds: pd.DataFrame) -> pd.DataFrame:
+    """`seconds.csv` with one row per second: counters added up, `users` and `in_flight` as the master gave them."""
+    rows = seconds[seconds["second"].notna()].drop(columns="scenario")
+    counters = [name for name in rows.columns if name not in ("second", "users", "in_flight")]
+    grouped = rows.groupby("second", sort=True)
+    return grouped[counters].sum().join(grouped[["users", "in_flight"]].first()).reset_index()
+
+
+def seconds_inside(seconds: pd.DataFrame, hold: Hold) -> pd.DataFrame:
+    """Rows of `by_second` that the hold touches, with `weight`: the covered share of the second."""
+    begin = seconds["second"].to_numpy(dtype=np.float64)
+    weight = np.clip(np.minimum(begin + 1, hold.end) - np.maximum(begin, hold.begin), 0.0, 1.0)
+    inside = weight > 1e-9
+    return seconds[inside].assign(weight=weight[inside])
+
+
+def per_second(inside: pd.DataFrame, hold: Hold, *columns: str) -> float:
+    """Mean rate of the summed columns over the hold, edge seconds by their covered share."""
+    total = sum(float((inside[column] * inside["weight"]).sum()) for column in columns)
+    return total / hold.length
+
+
+def whole_seconds(inside: pd.DataFrame) -> pd.DataFrame:
+    """The seconds that lie in the hold entirely."""
+    return inside[inside["weight"] > 1 - 1e-9]
+
+
+def series(inside: pd.DataFrame, hold: Hold, *columns: str) -> Floats:
+    """The summed columns for each whole second of the hold in order; a second without a row is 0."""
+    first, last = int(np.ceil(hold.begin)), int(np.floor(hold.end))
+    values = np.zeros(max(last - first, 0))
+    rows = whole_seconds(inside)
+    places = rows["second"].to_numpy(dtype=np.float64).astype(int) - first
+    values[places] = rows[list(columns)].to_numpy(dtype=np.float64).sum(axis=1)
+    return values
+
+
+def merged_histograms(histograms: pd.DataFrame, hold: Hold, metric: str, by: str = "metric") -> dict[str, Histogram]:
+    """Histograms of a metric over the seconds that lie in the hold, merged by a column. Damaged rows are left out."""
+    rows = histograms[
+        (histograms["metric"] == metric)
+        & (histograms["second_from"] >= hold.begin)
+        & (histograms["second_to"] + 1 <= hold.end)
+    ]
+    merged: dict[str, Histogram] = {}
+    cells = zip(rows[by], rows["count"], rows["sum"], rows["min"], rows["max"], rows["buckets"], strict=True)
+    for key, count, total, low, high, buckets in cells:
+        try:
+            histogram = Histogram.decode(int(count), float(total), float(low), float(high), str(buckets))
+        except ValueError:
+            continue
+        merged.setdefault(str(key), Histogram()).merge(histogram)
+    return merged
