@@ -7,6 +7,7 @@ A success has a 2xx status, at least one generated event, and `[DONE]` or a fini
 with a class and the server's own sentence.
 """
 
+import contextlib
 import json
 
 from geventhttpclient.response import HTTPParseError, HTTPResponse
@@ -74,7 +75,8 @@ class Answer:
     def finish(self) -> None:
         """The answer ended: by its framing, or because the connection did."""
         if not self._response.message_complete and self._response.headers_complete:
-            self._response.feed(b"")  # ends a body that the connection's close delimits
+            with contextlib.suppress(HTTPParseError):  # a body cut short; `failure` says so
+                self._response.feed(b"")  # ends a body that the connection's close delimits
         if self._is_stream:
             self._read(self._parser.finish())
 

@@ -78,7 +78,8 @@ def tls_context() -> ssl.SSLContext:
 
     Certificates are verified against the system's authorities; `SSL_CERT_FILE` names others.
     """
-    context: ssl.SSLContext = gevent.ssl.create_default_context()
+    context: ssl.SSLContext = gevent.ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_default_certs()
     context.set_alpn_protocols(["http/1.1"])
     return context
 
