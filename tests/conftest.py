@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.engines.engine import EngineError, LlamaCpp
 from tests.oracle.handle import Oracle
 from tests.oracle.tls import write_certificate
 
@@ -35,3 +36,16 @@ def oracle_tls(oracle_tls_process: Oracle) -> Oracle:
     """The same over TLS; `cafile` is the certificate to trust."""
     oracle_tls_process.reset()
     return oracle_tls_process
+
+
+@pytest.fixture(scope="session")
+def llamacpp() -> Iterator[LlamaCpp]:
+    """A real llama.cpp server, one for each worker; the first start ever makes the model (some seconds)."""
+    try:
+        engine = LlamaCpp()
+    except EngineError as reason:
+        if "is missing" not in str(reason):
+            raise
+        pytest.skip(str(reason))
+    yield engine
+    engine.stop()

@@ -44,7 +44,7 @@ from tests.oracle.faults import (
 from tests.oracle.rawclient import RawClient
 from tests.oracle.tls import write_certificate
 
-LAST = b"0\r\n\r\n"
+LAST = b"\r\n0\r\n\r\n"
 
 
 @pytest.mark.timing
