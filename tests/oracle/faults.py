@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tests.oracle import wire
 from tests.oracle.answers import AUTHORIZATION, JSON, Answer, answer, at, close, hang, raw, reset
+from tests.oracle.tokens import Tokens, tokens
 
 
 def error(status: int, sentence: str, headers: Sequence[tuple[str, str]] = (), after_ms: float = 0.0) -> Answer:
@@ -85,6 +86,15 @@ def fails_inside(after_tokens: int = 30, itl_ms: float = 10.0, event: bytes | No
     failure = {"message": "EngineCore encountered an issue", "type": "InternalServerError", "param": None, "code": 500}
     steps = [at(k * itl_ms, wire.content(" tok")) for k in range(after_tokens)]
     return answer(*steps, at(after_tokens * itl_ms, event or wire.data({"error": failure}), wire.done()))
+
+
+def like_llamacpp(ttft_ms: float = 5.0, itl_ms: float = 1.0, n: int | None = None) -> Tokens:
+    """A whole stream, then FIN in the same instant, although the head promises to keep the connection.
+
+    The head ends in the bytes that end a chunked body (`0`, empty line), as llama.cpp's does.
+    """
+    promise = (("Keep-Alive", "timeout=5, max=100"),)
+    return tokens(ttft_ms=ttft_ms, itl_ms=itl_ms, n=n, headers=promise, end="quiet", role_ms=ttft_ms)
 
 
 def hangs_up_before_answering() -> Answer:

@@ -113,14 +113,12 @@ class Oracle:
     def kill(self) -> None:
         """SIGKILL, as when an engine dies; nothing can be asked afterwards."""
         self._process.kill()
-        self._process.wait()
+        self._ended(5)
 
     def stop(self) -> None:
         """End the process: its standard input ends."""
         os.close(self._to)
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
+        if not self._ended(5):
             self.kill()
         os.close(self._from)
 
@@ -131,6 +129,13 @@ class Oracle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _ended(self, within_s: float) -> bool:
+        # Not `wait(timeout)`: patched by gevent it can sleep on beside a child that is dead.
+        until = time.monotonic() + within_s
+        while self._process.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        return self._process.returncode is not None
 
     def _ask(self, *command: object) -> Any:
         body = pickle.dumps(command)
@@ -148,6 +153,7 @@ class Oracle:
         while len(parts) < length:
             part = os.read(self._from, min(1 << 20, length - len(parts)))
             if not part:
-                raise RuntimeError(f"the oracle ended (exit code {self._process.wait()}); see its standard error")
+                self._ended(1)
+                raise RuntimeError(f"the oracle ended (exit code {self._process.returncode}); see its standard error")
             parts += part
         return bytes(parts)

@@ -47,6 +47,7 @@ class Server:
         self._place.bind(("127.0.0.1", 0))
         self.port: int = self._place.getsockname()[1]
         self._open: set[Connection] = set()
+        self._revival: asyncio.TimerHandle | None = None
         self._forget()
         self.set_script(Script())
 
@@ -98,7 +99,7 @@ class Server:
         if outage is not None and self._answered == outage.after and request.end != "aborted":
             self.loop.call_soon(self.down, True)
             if outage.seconds is not None:
-                self.loop.call_later(outage.seconds, lambda: self.loop.create_task(self.up()))
+                self._revival = self.loop.call_later(outage.seconds, lambda: self.loop.create_task(self.up()))
 
     def _grant(self, now: float) -> None:
         slots = self._script.slots
@@ -121,6 +122,8 @@ class Server:
 
     def set_script(self, script: Script) -> None:
         """Take a new script; answers that play go on, counts of requests start anew."""
+        if self._revival is not None:
+            self._revival.cancel()
         self._script, self._chooser, self._count = script, Chooser(script.rules), 0
         self.greeting = script.greeting
         self._answered = 0

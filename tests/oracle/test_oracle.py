@@ -1,6 +1,8 @@
 """The oracle held against a bare socket: what it says it sent is what arrives, and when."""
 
+import contextlib
 import os
+import selectors
 import socket
 import ssl
 import statistics
@@ -34,6 +36,7 @@ from tests.oracle.faults import (
     error,
     hangs_up_before_answering,
     html,
+    like_llamacpp,
     no_stream_options,
     not_http,
     silent,
@@ -44,6 +47,7 @@ from tests.oracle.faults import (
 from tests.oracle.rawclient import RawClient
 from tests.oracle.tls import write_certificate
 
+ROOT = Path(__file__).resolve().parents[2]
 LAST = b"\r\n0\r\n\r\n"
 
 
@@ -61,6 +65,40 @@ def test_pieces_go_out_when_they_are_due(oracle: Oracle) -> None:
         firsts = [stamp for stamp, part in client.reads if b"data:" in part]
         assert all(read >= sent for read, sent in zip(firsts, request.sent, strict=False))
         assert client.asked_at <= request.read_at <= client.reads[0][0]
+
+
+@pytest.mark.timing
+def test_ten_thousand_events_a_second_are_no_burden(oracle: Oracle) -> None:
+    streams, gap_ms, each = 200, 20, 50
+    oracle.script(tokens(ttft_ms=200, itl_ms=gap_ms, n=each))
+    with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
+        for _ in range(streams):
+            client = stack.enter_context(RawClient(oracle.port)).post()
+            selector.register(client.socket, selectors.EVENT_READ, client)
+        while selector.get_map():
+            for key, _ in selector.select(5):
+                if key.data.read_once().endswith(LAST):
+                    selector.unregister(key.fileobj)
+    log = oracle.log()
+    late = [(s - r.read_at) * 1e3 - 200 - gap_ms * k for r in log.requests for k, s in enumerate(r.sent)]
+    assert len(late) == log.tokens_sent == streams * each
+    assert statistics.mean(late) < 5
+
+
+def test_it_serves_a_process_that_gevent_has_patched() -> None:
+    code = (
+        "from gevent import monkey, spawn, joinall; monkey.patch_all()\n"
+        "from tests.oracle import Oracle, tokens\n"
+        "from tests.oracle.rawclient import RawClient\n"
+        "with Oracle() as o:\n"
+        "    o.script(tokens(ttft_ms=100, itl_ms=1, n=3))\n"
+        "    joinall([spawn(lambda: RawClient(o.port).post().until(b'[DONE]')) for _ in range(5)])\n"
+        "    print(dict(o.log().ends), o.log().peak_in_flight)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == "{'done': 5} 5\n"
 
 
 def test_the_log_holds_every_byte_in_order(oracle: Oracle) -> None:
@@ -135,6 +173,16 @@ def test_how_a_connection_ends_after_the_answer(
                 client.read_once()
         else:
             assert client.read_once() == ends_by
+
+
+def test_llama_cpp_promises_to_stay_and_leaves(oracle: Oracle) -> None:
+    oracle.script(like_llamacpp(n=3))
+    with RawClient(oracle.port) as client:
+        got = client.post().to_end()
+        head, _, body = got.partition(b"\r\n\r\n")
+        assert head.endswith(b"\r\nKeep-Alive: timeout=5, max=100")
+        assert body.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+        assert (oracle.log().ends, client.reads[-1][0] - client.reads[-2][0] < 0.1) == ({"done": 1}, True)
 
 
 def test_an_idle_connection_in_use_again_is_not_closed(oracle: Oracle) -> None:
@@ -334,8 +382,7 @@ def test_refused_and_deaf_ports() -> None:
 
 def test_the_oracle_dies_with_the_process_that_started_it() -> None:
     code = "import time; from tests.oracle import Oracle; o = Oracle(); print(o.pid, flush=True); time.sleep(60)"
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE) as parent:
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.kill()
