@@ -1,18 +1,26 @@
 """One HTTP answer: from stamped bytes to pieces, token times and a verdict on how it ended.
 
-Knows: HTTP framing (by geventhttpclient's parser), which answers are streams, what makes a success.
+Knows: which answers are streams, what makes a success.
 Must not know: sockets, clocks, time-outs, Locust.
 
 A success has a 2xx status, at least one generated event, and `[DONE]` or a finish reason. Everything else fails
-with a class and the server's own sentence.
+with a class and the server's own sentence. What comes after `[DONE]`, after an error or after the end of the HTTP
+message belongs to no answer and is not looked at, so that any cut of the bytes into reads gives the same outcome.
 """
 
-import contextlib
 import json
 
-from geventhttpclient.response import HTTPParseError, HTTPResponse
-
-from loadband.load.dialects import Chunk, OpenAIChat, ProtocolError, ServerError, Usage, error_of, is_context_length
+from loadband.load.dialects import (
+    Chunk,
+    OpenAIChat,
+    ProtocolError,
+    ServerError,
+    Usage,
+    as_json,
+    error_of,
+    is_context_length,
+)
+from loadband.load.framing import Response
 from loadband.load.sse import Event, EventParser
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass, http_class
@@ -20,21 +28,8 @@ from loadband.record import FailureClass, http_class
 BODY_BYTES = 65536
 """How much of an answer that is no stream is kept for its sentence."""
 
-
-class _Response(HTTPResponse):
-    """The parser, handing over body bytes as they come."""
-
-    def __init__(self) -> None:
-        super().__init__(method="POST")
-        self.pieces: list[bytes] = []
-
-    def _on_body(self, buf: bytearray) -> None:
-        self.pieces.append(bytes(buf))
-
-    def header(self, name: str) -> str:
-        """A header's value, of several the first; empty when there is none."""
-        value = self.get(name) or ""
-        return value if isinstance(value, str) else value[0]
+STREAM_BEGINNINGS = (b"data:", b"event:", b"retry:", b"id:", b":")
+"""A body that begins so is a stream of events, whatever its content type says."""
 
 
 class Answer:
@@ -43,7 +38,7 @@ class Answer:
     def __init__(self, dialect: OpenAIChat, clock: TokenClock) -> None:
         self._dialect = dialect
         self._clock = clock
-        self._response = _Response()
+        self._response = Response()
         self._parser = EventParser()
         self._is_stream: bool | None = None
         self._body = b""
@@ -63,22 +58,18 @@ class Answer:
         """One read. Faults of the server are kept for `failure`, never raised."""
         if self.first_byte is None:
             self.first_byte = stamp
-        try:
-            self._response.feed(data)
-        except (HTTPParseError, UnicodeDecodeError) as error:
-            shown = data[:60].decode("utf-8", errors="replace")
-            self._fail(FailureClass.PROTOCOL, f"the answer is not HTTP ({error}): {shown}")
-        pieces, self._response.pieces = self._response.pieces, []
-        for piece in pieces:
+        broken = self._response.parse(data)
+        for piece in self._response.take():
             self._take(stamp, piece)
+        if broken is not None and not self.done:
+            shown = data[:60].decode("utf-8", errors="replace")
+            self._fail(FailureClass.PROTOCOL, f"the answer is not HTTP ({broken}): {shown}")
 
     def finish(self) -> None:
         """The answer ended: by its framing, or because the connection did."""
-        if not self._response.message_complete and self._response.headers_complete:
-            with contextlib.suppress(HTTPParseError):  # a body cut short; `failure` says so
-                self._response.feed(b"")  # ends a body that the connection's close delimits
+        self._response.end()
         if self._is_stream:
-            self._read(self._parser.finish())
+            self._read(self._parser.finish(), torn=True)
 
     @property
     def ended_well(self) -> bool:
@@ -86,9 +77,9 @@ class Answer:
         return self.done or self.finish_reason is not None
 
     @property
-    def headers_complete(self) -> bool:
-        """Whether a final status and its headers were read."""
-        return self._response.headers_complete and self._response.get_code() >= 200
+    def last_word(self) -> bool:
+        """Whether the server said its last word: that the answer is whole, or an error."""
+        return self.ended_well or self._error is not None
 
     @property
     def is_stream(self) -> bool:
@@ -98,7 +89,7 @@ class Answer:
     @property
     def complete(self) -> bool:
         """Whether the HTTP message ended by its own framing."""
-        return bool(self._response.message_complete) and self.headers_complete
+        return self._response.over
 
     @property
     def reusable(self) -> bool:
@@ -107,13 +98,13 @@ class Answer:
 
     @property
     def broken(self) -> bool:
-        """Whether reading on is of no use: the bytes are no HTTP, or the server told an error and ended."""
+        """Whether reading on is of no use: the bytes are not what they should be."""
         return self._error is not None and self._error.failure_class == FailureClass.PROTOCOL
 
     @property
     def http_status(self) -> int | None:
         """Status code, None before it was read."""
-        return self._response.get_code() if self.headers_complete else None
+        return self._response.status
 
     def failure(self, lost: OSError | None = None) -> ServerError | None:
         """Why the finished answer is no success, None when it is one. `lost`: how the connection broke, if it did."""
@@ -124,7 +115,11 @@ class Answer:
             return ServerError(FailureClass.RESET, _how(lost, "before it sent a whole header"))
         if not 200 <= status < 300:
             return self._refusal(status)
-        return self._stream_failure(lost) if self._is_stream else self._no_stream()
+        if self._is_stream or self._says_stream():
+            return self._stream_failure(lost)
+        if lost is not None and not self.complete:
+            return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
+        return self._no_stream()
 
     def _stream_failure(self, lost: OSError | None) -> ServerError | None:
         if not self.ended_well:
@@ -137,26 +132,39 @@ class Answer:
 
     def _take(self, stamp: float, piece: bytes) -> None:
         if self._is_stream is None:
+            # Held back until it is clear what it is: at most a few bytes, too few for an event.
+            piece = self._body + piece
+            self._body = b""
             self._is_stream = self._looks_like_stream(piece)
         if self._is_stream:
             self._read(self._parser.feed(stamp, piece))
         elif len(self._body) < BODY_BYTES:
             self._body += piece
 
-    def _looks_like_stream(self, piece: bytes) -> bool:
-        if not 200 <= self._response.get_code() < 300:
-            return False
-        kind = self._response.header("content-type").lower()
-        return "text/event-stream" in kind or piece.lstrip().startswith((b"data:", b"event:", b":"))
+    def _says_stream(self) -> bool:
+        return "text/event-stream" in self._response.header("content-type").lower()
 
-    def _read(self, events: list[Event]) -> None:
+    def _looks_like_stream(self, body: bytes) -> bool | None:
+        """None while too little of the body has come to tell."""
+        if not 200 <= (self.http_status or 0) < 300:
+            return False
+        if self._says_stream():
+            return True
+        head = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:6]
+        if head.startswith(STREAM_BEGINNINGS):
+            return True
+        return None if any(beginning.startswith(head) for beginning in STREAM_BEGINNINGS) else False
+
+    def _read(self, events: list[Event], *, torn: bool = False) -> None:
+        """`torn`: the last event was ended by the end of the stream, and may be half an event."""
         for event in events:
-            if self._error is not None:
+            if self._error is not None or self.done:
                 return
             try:
                 self._say(event.stamp, self._dialect.read(event.name, event.data))
             except ProtocolError as error:
-                self._fail(FailureClass.PROTOCOL, str(error))
+                if not torn:
+                    self._fail(FailureClass.PROTOCOL, str(error))
 
     def _say(self, stamp: float, chunk: Chunk) -> None:
         if chunk.error is not None:
@@ -190,6 +198,8 @@ class Answer:
             return ServerError(
                 FailureClass.NOT_A_STREAM, "the server answered in one piece though a stream was asked for"
             )
+        if not self._body.strip():
+            return ServerError(FailureClass.EMPTY, "the answer has no body")
         kind = self._response.header("content-type") or "no content type"
         return ServerError(FailureClass.NOT_A_STREAM, f"the answer is no stream of events ({kind}): {self._sentence()}")
 
@@ -200,7 +210,7 @@ class Answer:
         if told := error_of(body):
             return told.message
         detail = body.get("detail") or body.get("message") or body
-        return detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
+        return detail if isinstance(detail, str) else as_json(detail)
 
     def _json(self) -> dict[str, object] | None:
         try:

@@ -7,11 +7,21 @@ A piece is *generated* when text, reasoning or a tool call is non-empty: a role-
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loadband.record import FailureClass, http_class
+
+MOST_TOKENS = 1_000_000_000
+"""A count above this is no count: no server has told so many tokens of one request."""
+
+_CONTEXT_LENGTH = re.compile(
+    r"context[ _-]?(length|size|window|limit)|(maximum|max) model length|max_model_len"
+    r"|must have less than \d+ tokens|max_new_tokens\W* must be <="
+)
+"""How vLLM, SGLang, llama.cpp, TGI and OpenAI say that a prompt is too long. `context deadline exceeded` is not it."""
 
 
 class ProtocolError(Exception):
@@ -67,6 +77,10 @@ class Sampling:
     extra_body: Mapping[str, Any] | None = None
 
 
+NAMES = (b"", b"message")
+"""Names of events that must hold JSON; what others hold (`event: ping`) is theirs."""
+
+
 class OpenAIChat:
     """`/v1/chat/completions`, streaming."""
 
@@ -92,11 +106,17 @@ class OpenAIChat:
 
     def read(self, name: bytes, data: bytes) -> Chunk:
         """What one event says. Raises ProtocolError when it is not of this dialect."""
-        if data.strip() == b"[DONE]":
+        data = data.strip()
+        if data == b"[DONE]":
             return Chunk(done=True)
         try:
             event = json.loads(data)
         except (ValueError, RecursionError) as error:
+            if name == b"error":
+                sentence = data.decode("utf-8", errors="replace") or "the server sent an error event without a word"
+                return Chunk(error=ServerError(_class_of(None, "", sentence), sentence))
+            if not data or name not in NAMES:
+                return Chunk()  # a heartbeat
             raise ProtocolError(f"an event is not JSON ({_shown(data)})") from error
         if not isinstance(event, dict):
             raise ProtocolError(f"an event is not a JSON object ({_shown(data)})")
@@ -116,7 +136,11 @@ def _chunk(event: dict[str, Any]) -> Chunk:
         if not isinstance(delta, dict):
             continue
         text += _text(delta.get("content"))
-        reasoning += _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+        reasoning += (
+            _text(delta.get("reasoning_content"))
+            or _text(delta.get("reasoning"))
+            or _text(delta.get("reasoning_details"))
+        )
         for call in _list(delta.get("tool_calls")):
             function = call.get("function") if isinstance(call, dict) else None
             if isinstance(function, dict) and (function.get("name") or function.get("arguments")):
@@ -140,23 +164,32 @@ def error_of(body: Mapping[str, Any], *, named_error: bool = False) -> ServerErr
     if not (error or named_error or body.get("object") == "error"):
         return None
     message = error if isinstance(error, str) else told.get("message")
-    sentence = str(message) if message else json.dumps(told, ensure_ascii=False)
-    return ServerError(_class_of(told.get("code"), str(told.get("type") or ""), sentence), sentence)
+    sentence = message if isinstance(message, str) and message else as_json(message or told)
+    return ServerError(_class_of(told.get("code"), _str(told.get("type")), sentence), sentence)
 
 
 def _class_of(code: Any, kind: str, sentence: str) -> str:
-    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
-    if is_context_length(sentence) or "context" in kind:
+    if any(is_context_length(words) for words in (sentence, kind, _str(code))):
         return FailureClass.CONTEXT_LENGTH
-    if number is not None and http_class(number) == FailureClass.THROTTLED:
+    number = code
+    if isinstance(code, str) and re.fullmatch("[0-9]{3}", code):
+        number = int(code)
+    if isinstance(number, int) and http_class(number) == FailureClass.THROTTLED:
         return FailureClass.THROTTLED
     return FailureClass.STREAM_ERROR
 
 
 def is_context_length(sentence: str) -> bool:
     """Whether a refusal is about a prompt too long for the model."""
-    low = sentence.lower()
-    return "context" in low and any(word in low for word in ("length", "size", "window", "exceed", "maximum"))
+    return _CONTEXT_LENGTH.search(sentence.lower()) is not None
+
+
+def as_json(value: Any) -> str:
+    """What a server told, as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply to show)"
 
 
 def usage_of(usage: Any) -> Usage | None:
@@ -166,14 +199,16 @@ def usage_of(usage: Any) -> Usage | None:
     counts = Usage(
         output_tokens=_count(usage.get("completion_tokens")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
-        reasoning_tokens=_count(_dict(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        reasoning_tokens=_count(
+            _dict(usage.get("completion_tokens_details")).get("reasoning_tokens", usage.get("reasoning_tokens"))
+        ),
         cached_tokens=_count(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
     )
     return None if counts.output_tokens is None and counts.prompt_tokens is None else counts
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
 def _text(content: Any) -> str:
@@ -181,6 +216,10 @@ def _text(content: Any) -> str:
         return content
     parts = (part.get("text") for part in _list(content) if isinstance(part, dict))
     return "".join(part for part in parts if isinstance(part, str))
+
+
+def _str(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _list(value: Any) -> list[Any]:

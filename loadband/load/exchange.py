@@ -149,10 +149,10 @@ class Exchange:
             self._fail(told)
 
     def _deadline(self, reader: Reader) -> tuple[float, ServerError | None]:
-        """The next moment at which waiting ends, and the failure that it means; None where the answer is whole."""
+        """The next moment at which waiting ends, and the failure that it means; None after the server's last word."""
         limits = self._timeouts
         last = self.start if reader.last is None else reader.last
-        if self.answer.ended_well:
+        if self.answer.last_word:
             return last + (DONE_LINGER_S if self.answer.done else FINISH_LINGER_S), None
         if self.tokens.first is None:
             deadline = self.start + limits.first_token_s

@@ -1,0 +1,62 @@
+"""HTTP/1.1 framing of one answer, by geventhttpclient's parser.
+
+Knows: status, headers, where the body begins and ends. Must not know: sockets, stamps, what the body says.
+
+Interim answers (100, 103) are passed over. What follows the end of the final answer belongs to nobody and is not
+looked at, whether it comes in the same read or in a later one; the connection is then not for reuse.
+"""
+
+from geventhttpclient.response import HTTPParseError, HTTPResponse
+
+
+class Response(HTTPResponse):
+    """Fed with bytes; hands over body bytes as they come."""
+
+    def __init__(self) -> None:
+        super().__init__(method="POST")
+        self.over = False
+        """The final answer's message ended by its own framing, or by `end`."""
+        self._pieces: list[bytes] = []
+
+    @property
+    def status(self) -> int | None:
+        """The final status, None before all headers were read."""
+        code: int = self.get_code()
+        return code if self.headers_complete and code >= 200 else None
+
+    def header(self, name: str) -> str:
+        """A header's value, of several the first; empty when there is none."""
+        value = self.get(name) or ""
+        return value if isinstance(value, str) else value[0]
+
+    def parse(self, data: bytes) -> str | None:
+        """Take these bytes. What makes them no HTTP, or None."""
+        if self.over:
+            return None
+        try:
+            self.feed(data)
+        except (HTTPParseError, UnicodeDecodeError) as error:
+            return None if self.over else str(error.args[0])
+        return None
+
+    def end(self) -> None:
+        """The connection ended: so does a body that only its close delimits."""
+        if self.headers_complete:
+            self.parse(b"")
+
+    def take(self) -> list[bytes]:
+        """The pieces of the body that came since the last take."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def _on_body(self, buf: bytearray) -> None:
+        self._pieces.append(bytes(buf))
+
+    def _on_message_begin(self) -> None:
+        if self.over:
+            raise HTTPParseError("bytes after the end of the answer")
+        super()._on_message_begin()
+
+    def _on_message_complete(self) -> None:
+        super()._on_message_complete()
+        self.over = self.get_code() >= 200
