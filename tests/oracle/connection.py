@@ -1,19 +1,19 @@
 """One TCP or TLS connection of the oracle: reads requests, plays answers, notices who hung up.
 
-Knows: HTTP/1.1 requests as bytes, timed writes. Must not know: rules, slots, what an answer means.
+Knows: sockets' events, timed writes. Must not know: rules, slots, HTTP.
 """
 
 import asyncio
-import json
 import socket
 import struct
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from tests.oracle.answers import Write
 from tests.oracle.clock import Clock
 from tests.oracle.log import Request
+from tests.oracle.reading import last_prompt, take_request
 
 PROMPT_CHARS = 80
 ENDS = {"close": "closed", "reset": "reset"}
@@ -174,47 +174,18 @@ class Connection(asyncio.Protocol):
     def _take(self) -> None:
         if self.request is not None or self.transport is None:
             return
-        head, gap, rest = bytes(self._buffer[:65536]).partition(b"\r\n\r\n")
-        if not gap:
-            return
-        first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        length = int(headers.get("content-length") or 0)
-        if len(self._buffer) < len(head) + 4 + length:
-            if headers.get("expect", "").lower() == "100-continue" and not rest:
-                self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            return
-        body = bytes(self._buffer[len(head) + 4 : len(head) + 4 + length])
-        del self._buffer[: len(head) + 4 + length]
-        self._begin(first, headers, body)
-
-    def _begin(self, first: str, headers: dict[str, str], body: bytes) -> None:
         now = time.monotonic()
-        method, target = [*first.split(" "), "", ""][:2]
-        said = _json(body)
+        asked = take_request(self._buffer)
+        if asked is None:
+            return
+        if asked.waits:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            return
         self.served += 1
         self.records = []
         self.request = Request(
-            number=0, connection=self.number, nth_on_connection=self.served, method=method,
-            path=target.partition("?")[0], headers=headers, body=said, prompt=_last_prompt(said),
+            number=0, connection=self.number, nth_on_connection=self.served, method=asked.method, path=asked.path,
+            headers=asked.headers, body=asked.body, prompt=last_prompt(asked.body)[:PROMPT_CHARS],
             connected_at=self.connected_at, read_at=now,
         )  # fmt: skip
         self.house.asked(self, self.request)
-
-
-def _json(body: bytes) -> Any:
-    if not body:
-        return None
-    try:
-        return json.loads(body)
-    except ValueError:
-        return body.decode("utf-8", "replace")
-
-
-def _last_prompt(body: Any) -> str:
-    """The beginning of the last user message, or of the prompt."""
-    if not isinstance(body, dict):
-        return ""
-    messages = [m for m in body.get("messages") or () if isinstance(m, dict) and m.get("role") == "user"]
-    text = messages[-1].get("content", "") if messages else body.get("prompt", body.get("inputs", ""))
-    return str(text)[:PROMPT_CHARS]

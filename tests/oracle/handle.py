@@ -36,7 +36,7 @@ class Oracle:
         self._from, theirs_out = os.pipe()
         tls = ["--certificate", str(certificate), "--key", str(key)] if certificate else []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.oracle.server", *tls], cwd=ROOT, stdin=theirs_in, stdout=theirs_out
+            [sys.executable, "-m", "tests.oracle", *tls], cwd=ROOT, stdin=theirs_in, stdout=theirs_out
         )
         os.close(theirs_in)
         os.close(theirs_out)

@@ -1,29 +1,20 @@
-"""The oracle's process: a server that does what its script says and writes down what it did.
+"""The oracle itself: a server that does what its script says and writes down what it did.
 
-Knows: rules, slots, outages, the control channel on standard input and output. Must not know: the client.
-
-Started by `handle.Oracle`, never by hand. Frames on the channel are a length and a pickle, between two processes of
-the same code; when standard input ends, the process ends.
+Knows: rules, slots, outages, the log. Must not know: the client, how its commands arrive.
 """
 
-import argparse
 import asyncio
 import copy
 import gc
-import itertools
-import os
-import pickle
-import resource
 import socket
 import ssl
-import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.oracle.answers import Write
-from tests.oracle.clock import Clock, FineSelector
+from tests.oracle.clock import Clock
 from tests.oracle.connection import Connection
 from tests.oracle.defaults import default_answer
 from tests.oracle.faults import error
@@ -155,6 +146,7 @@ class Server:
         await asyncio.sleep(0)
         self._forget()
         self.set_script(Script())
+        gc.collect()
         await self.up()
 
     def down(self, drop: bool) -> None:
@@ -180,54 +172,3 @@ class Server:
         }  # fmt: skip
         result = deeds[command](*arguments)
         return await result if asyncio.iscoroutine(result) else result
-
-
-async def main(tls: ssl.SSLContext | None) -> None:
-    """Serve until standard input ends."""
-    server = Server(tls)
-    await server.up()
-    reader = asyncio.StreamReader()
-    await server.loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb"))
-    _tell(server.port)
-    parent = os.getppid()
-    for _ in itertools.count():
-        try:
-            (length,) = struct.unpack("!I", await asyncio.wait_for(reader.readexactly(4), 1))
-            command = pickle.loads(await reader.readexactly(length))
-        except TimeoutError:
-            # A fork of the test process may hold our standard input open after its death.
-            if os.getppid() != parent:
-                return
-            continue
-        except asyncio.IncompleteReadError:
-            return
-        _tell(await server.obey(*command))
-
-
-def _tell(value: object) -> None:
-    body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    frame = memoryview(struct.pack("!I", len(body)) + body)
-    while frame:
-        frame = frame[os.write(1, frame) :]
-
-
-def run() -> None:
-    """Read the command line and serve."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--certificate")
-    parser.add_argument("--key")
-    options = parser.parse_args()
-    tls = None
-    if options.certificate:
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(options.certificate, options.key)
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    # A collection of a full log takes tens of milliseconds, just when a token is due.
-    gc.disable()
-    loop = asyncio.SelectorEventLoop(FineSelector())
-    loop.run_until_complete(main(tls))
-
-
-if __name__ == "__main__":
-    run()
