@@ -92,10 +92,9 @@ class Conductor:
             raise RuntimeError("a ladder was looked at in a run without a plan")
         now = self._clock()
         if ladder.current is not None and self.pen.target_lost:
+            level = ladder.current.target
             self._step_ended(ladder.stop(now), LOST_TARGET)
-            self._say(
-                f"the target went away during level {self.plan.levels[-1] if self.plan else ''}: the run ends here"
-            )
+            self._say(f"the target went away during level {level}: the run ends here")
         before = ladder.current
         action = ladder.look(self._sight(now))
         if action.ended is not None:

@@ -3,7 +3,8 @@
 Knows: the plan, and the moments of each step. Must not know: Locust, sockets, files; it reads no clock.
 
 Each step is asked for, reached when the users are there, settles, is held, and ends; after the last one the gate is
-closed, and when nothing is in flight the users go home. Times are Unix seconds on the master's clock.
+closed, and when nothing is in flight the users go home. Looking twice at the same sight changes nothing more.
+Times are Unix seconds on the master's clock.
 """
 
 import math
@@ -24,6 +25,9 @@ BATCHES = 10
 
 REACH_WITHIN_S = 60.0
 """Users that are not there this long after they should be will not come: the level is given up, unmeasured."""
+
+SILENT_FOR_S = 60.0
+"""A process that has not told what it has in flight this long after the gate was closed is gone: the drain is over."""
 
 
 class EndedBy(StrEnum):
@@ -102,29 +106,31 @@ class Ladder:
     _settled_from: float = 0.0
     _ok_before: int = 0
     _ended_before: int = 0
-    _draining: bool = False
+    _draining_since: float | None = None
+    _users: int = 0
+    """Users of the newest step: while draining no others come."""
     _ended: Step | None = field(default=None, repr=False)
 
     def look(self, sight: Sight) -> Action:
         """The action for what is seen."""
         self._ended = None
-        if self.current is None and not self._draining:
+        if self.current is None and self._draining_since is None:
             self._begin(sight)
-        elif self.current is not None:
+        if self.current is not None:
             self._advance(self.current, sight)
         if self.current is not None:
             return Action(self.current.target, self._spread_s, ended=self._ended)
-        if sight.in_flight == 0 and sight.users == 0:
-            return Action(0, gate_open=False, finished=True, ended=self._ended)
-        drained = sight.in_flight == 0 and self._ended is None
-        return Action(0 if drained else self.plan.levels[-1], gate_open=False, ended=self._ended)
+        drained = self._drained(sight)
+        finished = drained and sight.users == 0
+        return Action(0 if drained else self._users, gate_open=False, finished=finished, ended=self._ended)
 
     def stop(self, now: float) -> Step | None:
         """The run is stopped from outside: the step in force as far as it came."""
         step = self.current
         if step is not None:
             self._end(step, now, EndedBy.STOPPED)
-        self._draining = True
+        if self._draining_since is None:
+            self._draining_since = now
         return step
 
     def remaining_s(self, now: float) -> float | None:
@@ -137,20 +143,30 @@ class Ladder:
     def _begin(self, sight: Sight) -> None:
         level = self.plan.levels[self._next]
         self._next += 1
+        self._users = level
         self.current = Step(self._next, 1, level, asked_at=sight.now)
         self._spread_s = 0.0 if self.ramp_users_s else (sight.e2e_mean_s or 0.0)
 
+    def _drained(self, sight: Sight) -> bool:
+        """Whether nothing is in flight, by what was told after the gate was closed."""
+        closed_for = sight.now - (self._draining_since or 0.0)
+        if closed_for <= 0:
+            return False
+        return sight.in_flight == 0 or (sight.in_flight is None and closed_for >= SILENT_FOR_S)
+
     def _advance(self, step: Step, sight: Sight) -> None:
         if step.reached_at is None:
-            if sight.users == step.target:
-                step.reached_at = sight.now
-                self._settled_from = sight.now + self._spread_s
-            elif sight.now > step.asked_at + self._ramp_s(step) + REACH_WITHIN_S:
-                self._next_after(step, sight, EndedBy.NOT_REACHED)
-        elif step.hold_from is None:
-            if sight.now >= self._settled_from + self._settle_s(sight):
-                step.hold_from = sight.now
-                self._ok_before, self._ended_before = sight.ok, sight.ended
+            if sight.users != step.target:
+                if sight.now > step.asked_at + self._ramp_s(step) + REACH_WITHIN_S:
+                    self._next_after(step, sight, EndedBy.NOT_REACHED)
+                return
+            step.reached_at = sight.now
+            self._settled_from = sight.now + self._spread_s
+        if step.hold_from is None:
+            if sight.now < self._settled_from + self._settle_s(sight):
+                return
+            step.hold_from = sight.now
+            self._ok_before, self._ended_before = sight.ok, sight.ended
         elif reason := self._hold_is_over(step, sight):
             self._next_after(step, sight, reason)
 
@@ -188,7 +204,7 @@ class Ladder:
         if self._next < len(self.plan.levels):
             self._begin(sight)
         else:
-            self._draining = True
+            self._draining_since = sight.now
 
     def _end(self, step: Step, now: float, reason: EndedBy) -> None:
         if step.hold_from is not None:
