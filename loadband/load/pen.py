@@ -22,6 +22,9 @@ from loadband.rundir import RunDirectory
 NEWEST = 200
 """Successes that stand for `now` in the ladder's E2E."""
 
+LONGEST_PAUSE_S = 60
+"""Seconds missed by a busy master are told as the one after them; of a longer pause the rest stays unknown."""
+
 DOWN_AFTER = 3
 """Refused or broken connections in a row, over all workers, after which the target counts as gone."""
 
@@ -67,6 +70,8 @@ class Pen:
         self._waiting: list[list[Any]] = []
         self._tokens: Counter[int] = Counter()
         self._unreached = 0
+        self._told: int | None = None
+        """The newest second whose users and requests in flight are written."""
         for name in rundir.COLUMNS:
             directory.appender(name)
 
@@ -86,15 +91,10 @@ class Pen:
         self._directory.flush()
 
     def tick(self, now: float) -> None:
-        """Write what is known of the seconds before `now`. Called once in each second."""
+        """Write what is known of the seconds before `now`. Called about once a second; a second is written once."""
         over = math.floor(now) - 1
-        seconds = self._directory.appender(rundir.SECONDS)
-        in_flight = sum(worker.in_flight for worker in self.workers.values())
-        seconds.append([over, "", self.users, in_flight, *[0] * len(COUNTERS)])
-        ready = [row for row in self._waiting if row[0] <= over]
+        self._write_seconds(over, [row for row in self._waiting if row[0] <= over])
         self._waiting = [row for row in self._waiting if row[0] > over]
-        for second, scenario, *counts in sorted(ready):
-            seconds.append([second, scenario, None, None, *counts])
         self._directory.flush()
 
     def write_step(self, row: list[Any]) -> None:
@@ -104,7 +104,8 @@ class Pen:
 
     def finish(self, now: float) -> None:
         """Write what still waits and close the files."""
-        self.tick(now + 2)
+        self._write_seconds(math.floor(now), self._waiting)
+        self._waiting = []
         self._directory.close()
 
     @property
@@ -142,6 +143,17 @@ class Pen:
             del self._tokens[second]
         return [float(self._tokens[second]) for second in range(first, last)]
 
+    def _write_seconds(self, over: int, rows: list[list[Any]]) -> None:
+        """The first row of each second up to `over` that has none, then these counters."""
+        appender = self._directory.appender(rundir.SECONDS)
+        in_flight = sum(worker.in_flight for worker in self.workers.values())
+        first = over if self._told is None else max(self._told + 1, over + 1 - LONGEST_PAUSE_S)
+        for second in range(first, over + 1):
+            appender.append([second, "", self.users, in_flight, *[0] * len(COUNTERS)])
+            self._told = second
+        for second, scenario, *counts in sorted(rows):
+            appender.append([second, scenario, None, None, *counts])
+
     def _write_records(self, records: list[list[Any]]) -> None:
         appender = self._directory.appender(rundir.REQUESTS)
         for values in records:
@@ -152,7 +164,7 @@ class Pen:
                 self._e2e.append(values[_E2E])
             if values[_CLASS] in _UNREACHED:
                 self._unreached += 1
-            elif status != Status.CUT:
+            elif status != Status.CUT and values[_CLASS] != FailureClass.CLIENT:
                 self._unreached = 0
 
     def _write_health(self, report: dict[str, Any], second: int) -> None:
