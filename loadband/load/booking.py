@@ -51,7 +51,7 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         status=exchange.status,
         failure_class=failure.failure_class if failure else None,
         http_status=answer.http_status,
-        message=one_line(failure.message, [session.key or ""]) if failure else None,
+        message=_words(failure.message, session) if failure else None,
         connect_s=exchange.connect_s,
         sent_s=exchange.sent_s,
         first_byte_s=None if answer.first_byte is None else answer.first_byte - exchange.start,
@@ -70,16 +70,23 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         cached_tokens=answer.usage.cached_tokens,
         tool_calls=answer.tool_calls or None,
         token_source=source if tokens is not None else None,
-        finish_reason=answer.finish_reason,
+        finish_reason=_words(answer.finish_reason, session),
         think_s=asked.think_s,
         worker_in_flight=asked.in_flight,
         prompt_tokens_asked=asked.tokens_asked,
         max_tokens=asked.max_tokens,
-        model_answered=answer.model,
+        model_answered=_words(answer.model, session),
         attempts=1,
         flags=_flags(exchange, bursty=timing.bursty) or None,
         duration_s=exchange.end - exchange.start,
     )
+
+
+def _words(told: str | None, session: Session) -> str | None:
+    """What a server told, fit for a report: short, without the key, and without half a surrogate pair."""
+    if told is None:
+        return None
+    return one_line(told, [session.key or ""]).encode(errors="replace").decode()
 
 
 def _flags(exchange: Exchange, *, bursty: bool) -> str:

@@ -10,9 +10,16 @@ from dataclasses import dataclass
 
 from loadband.errors import UsageError
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
 DRAWS_ABOVE_MEAN = 20
 """A lognormal draw is capped at this many means, so that one draw cannot fill a context."""
+
+DEVIATION_MEANS = 3
+"""A lognormal's deviation above this many means would be lost to the cap."""
+
+LARGEST = 1e9
+"""A number above this is a slip of the keyboard."""
+
+_NUMBER = r"\s*([0-9]+(?:\.[0-9]+)?)\s*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +48,38 @@ class Distribution:
 
 def parse_distribution(text: str) -> Distribution:
     """`100`, `64-448` or `lognormal(300,150)`. Raises UsageError."""
-    word = text.replace(" ", "")
-    if match := re.fullmatch(_NUMBER, word):
-        return Distribution(float(match[1]), float(match[1]))
-    if match := re.fullmatch(f"{_NUMBER}-{_NUMBER}", word):
-        low, high = float(match[1]), float(match[2])
-        if high < low:
-            raise UsageError(f"range '{text}' runs downwards: write the smaller number first")
+    if match := re.fullmatch(_NUMBER, text):
+        low = high = _number(match[1], text)
         return Distribution(low, high)
-    if match := re.fullmatch(rf"lognormal\({_NUMBER},{_NUMBER}\)", word):
-        mean, deviation = float(match[1]), float(match[2])
+    if match := re.fullmatch(f"{_NUMBER}-{_NUMBER}", text):
+        low, high = _number(match[1], text), _number(match[2], text)
+        if high < low:
+            raise UsageError(f"range '{_short(text)}' runs downwards: write the smaller number first")
+        return Distribution(low, high)
+    if match := re.fullmatch(rf"\s*lognormal\({_NUMBER},{_NUMBER}\)\s*", text):
+        mean, deviation = _number(match[1], text), _number(match[2], text)
         if mean <= 0:
-            raise UsageError(f"'{text}': the mean of a lognormal lies above 0")
+            raise UsageError(f"'{_short(text)}': the mean of a lognormal lies above 0, write for example 300")
+        if deviation > DEVIATION_MEANS * mean:
+            raise UsageError(f"'{_short(text)}': write a deviation of at most {DEVIATION_MEANS} means")
         return Distribution(mean, mean, deviation)
-    raise UsageError(f"'{text}' is not understood: write a number, a range (64-448) or lognormal(300,150)")
+    raise UsageError(f"'{_short(text)}' is not understood: write a number, a range (64-448) or lognormal(300,150)")
+
+
+def _number(digits: str, text: str) -> float:
+    number = float(digits)
+    if number > LARGEST:
+        raise UsageError(f"'{_short(text)}' is beyond all measure: write numbers up to {LARGEST:.0f}")
+    return number
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def parse_token_count(text: str) -> Distribution:
     """The same for a number of tokens: at least 1. Raises UsageError."""
     distribution = parse_distribution(text)
     if distribution.low < 1:
-        raise UsageError(f"'{text}': write at least 1 token")
+        raise UsageError(f"'{_short(text)}': write at least 1 token")
     return distribution

@@ -94,7 +94,7 @@ def pool(kind: str) -> tuple[str, ...]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
         pieces = tuple(json.loads(line)["text"] for line in lines if line.strip())
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"cannot read the prompt pool {path} ({error}): run from a whole checkout") from error
     if not pieces:
         raise UsageError(f"the prompt pool {path} is empty: run from a whole checkout")
