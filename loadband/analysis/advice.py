@@ -5,13 +5,13 @@ Knows: geometric steps between tested levels. Must not know: how the answer is w
 The grid dominates every interval: levels a factor 2 apart leave an edge uncertain by a factor, whatever the noise.
 """
 
+import itertools
 import math
 from collections.abc import Iterable
 
 from loadband.analysis.curve import Curve
 from loadband.analysis.failure import Failure
 from loadband.analysis.regions import Operating, Saturation
-import itertools
 
 MOST = 5
 CLOSE_ENOUGH = 1.15

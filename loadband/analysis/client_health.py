@@ -22,6 +22,9 @@ from loadband.record import FailureClass, Status
 LOST_STATES = ("lost", "missing")
 """What `workers.csv` says of a worker that died."""
 
+SILENT_S = 5.0
+"""Workers report each second: one that does not for this long was lost, or as good as."""
+
 SCHEDULE_LAG_GROWTH_S = 0.1
 
 
@@ -31,7 +34,7 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     during = workers[(workers["second"] >= np.floor(hold.begin)) & (workers["second"] <= hold.end)]
     grade = _check_lag(grade, numbers, worst_lag(files.histograms, workers, hold), limits)
     grade = _check_cpu(grade, during, limits)
-    gone = sorted(set(during.loc[during["state"].isin(LOST_STATES), "worker"]))
+    gone = _gone(workers, hold)
     if gone or bool((ended["status"] == Status.LOST).any()):
         names = f" ({', '.join(gone)})" if gone else ""
         grade = grade.refuse(f"a worker was lost{names}", client_limited=True)
@@ -42,6 +45,16 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     if _schedule_slips(ended):
         grade = grade.refuse("arrivals fall ever further behind their schedule", client_limited=True)
     return grade
+
+
+def _gone(workers: pd.DataFrame, hold: Hold) -> list[str]:
+    """Workers that were seen before the hold's end, and then called missing or silent until it."""
+    begun = workers[workers["second"] <= hold.end]
+    last = begun.groupby("worker")["second"].max()
+    silent = set(last.index[last < hold.end - SILENT_S])
+    heard = set(begun.loc[begun["second"] >= hold.begin - SILENT_S, "worker"])
+    missing = set(begun.loc[(begun["second"] >= hold.begin) & begun["state"].isin(LOST_STATES), "worker"])
+    return sorted(str(name) for name in (silent & heard) | missing)
 
 
 def worst_lag(histograms: pd.DataFrame, workers: pd.DataFrame, hold: Hold) -> float | None:

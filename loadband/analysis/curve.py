@@ -16,14 +16,13 @@ Reference: Q. F. Stout, "Unimodal regression via prefix isotonic regression", CS
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from loadband.analysis.level import Level
-from loadband.analysis.table_file import served_req_s
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +68,14 @@ class Curve:
 
     def power_at(self, users: float, weight: float) -> float:
         """P = X^weight / R. Reference: L. Kleinrock, ICC 1979, 43.1.1 (weight 1)."""
-        return self.x_at(users) ** weight / _at(self.users, self.e2e_s, users)
+        return float(self.x_at(users) ** weight / _at(self.users, self.e2e_s, users))
+
+    def upto(self, users: float) -> "Curve":
+        """The same fit without the levels above."""
+        kept = int(np.searchsorted(self.users, users, side="right"))
+        return replace(
+            self, points=self.points[:kept], users=self.users[:kept], x=self.x[:kept], e2e_s=self.e2e_s[:kept]
+        )
 
     def in_flight_at(self, users: float) -> float | None:
         """Mean requests in flight, straight between levels; None where a level beside it has none."""
@@ -95,7 +101,7 @@ def metric_of(levels: Iterable[Level]) -> str:
 
 def throughput(level: Level, metric: str) -> float | None:
     """X of one level; requests count only when they succeeded."""
-    return served_req_s(level.numbers) if metric == "req_s" else level.numbers.get(metric)
+    return level.numbers.served_req_s if metric == "req_s" else level.numbers.get(metric)
 
 
 def fit(levels: Sequence[Level], metric: str) -> Curve | None:
@@ -147,7 +153,7 @@ def _response_times(levels: list[Level], metric: str) -> tuple[list[float], str]
     means = [level.numbers.e2e_mean_s for level in levels]
     if all(means):
         return [float(mean) for mean in means if mean], "measured"
-    served = [served_req_s(level.numbers) for level in levels]
+    served = [level.numbers.served_req_s for level in levels]
     if all(served):
         cycles = [level.users / rate for level, rate in zip(levels, served, strict=True) if rate]
         pauses = [level.think_s or 0.0 for level in levels]

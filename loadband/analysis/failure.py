@@ -86,6 +86,7 @@ def _rung(users: float, speaking: Sequence[Level], limits: Thresholds) -> _Rung:
     levels = tuple(level for level in speaking if level.users == users)
     counted = [(level.server_failed or 0.0, level.judged) for level in levels if level.judged]
     rates = [level.numbers.error_rate for level in levels if level.numbers.error_rate is not None]
+    rate: float | None
     if counted:
         failed, judged = sum(f for f, _ in counted), sum(n for _, n in counted if n)
         low, rate = wilson(failed, judged)[0], failed / judged

@@ -35,7 +35,7 @@ def _with_gains(levels: list[Level]) -> list[Level]:
 
 def _rate(level: Level) -> float | None:
     numbers = level.numbers
-    return next((r for r in (numbers.output_tok_s, numbers.total_tok_s, numbers.req_s) if r), None)
+    return next((r for r in (numbers.output_tok_s, numbers.total_tok_s, numbers.served_req_s) if r), None)
 
 
 def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:

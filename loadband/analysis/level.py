@@ -59,6 +59,11 @@ class Numbers:
     output_ratio: float | None = None
     schedule_lag_p99_s: float | None = None
 
+    @property
+    def served_req_s(self) -> float | None:
+        """Successful requests per second."""
+        return None if self.req_s is None else self.req_s * (1 - (self.error_rate or 0.0))
+
     def get(self, name: str) -> float | None:
         """A number by its column name; None also of a name that is no column."""
         value = getattr(self, name, None)

@@ -9,6 +9,7 @@ words*: the server says that its engine died or ran out of memory, and no succes
 connection among successes is a full backlog, not an outage.
 """
 
+import itertools
 import re
 
 import numpy as np
@@ -19,7 +20,6 @@ from loadband.analysis.bounds import percentile
 from loadband.analysis.level import Evidence
 from loadband.analysis.windows import Hold
 from loadband.record import FailureClass, Status
-import itertools
 
 QUIET_S = 2.0
 FEWEST_REFUSED = 3

@@ -6,13 +6,13 @@ A stretch is a run of neighbouring levels that are all admissible: nothing is co
 ln P is straight in ln N between levels, so its maximum is a node and a band's edges are exact crossings.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
 from loadband.analysis.bounds import wilson
 from loadband.analysis.curve import Curve, Point
 from loadband.analysis.thresholds import Thresholds
-import itertools
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Reach:
             self._ends[stretch[-1]] = why
 
     def power(self, users: float) -> float:
-        """ln P."""
+        """The logarithm of P."""
         return math.log(self._curve.power_at(users, self._weight))
 
     def best(self) -> float | None:

@@ -11,6 +11,7 @@ a direction, not a place. Edges have no interval here.
 Reference: L. Kleinrock, "Power and deterministic rules of thumb", ICC 1979.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -20,7 +21,6 @@ from loadband.analysis.bounds import Z95
 from loadband.analysis.curve import Curve
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.thresholds import Thresholds
-import itertools
 
 SINGLE_RUN_DIP = 0.10
 """Without repeats, pieces of the band are several optima when P dips by more than this between them."""
@@ -51,33 +51,47 @@ class Saturation:
 
 def operating_point(curve: Curve, bounds: Bounds, limits: Thresholds) -> Operating:
     """D3: argmax P over what is admissible, and the best band around it; or why there is none."""
-    tested = curve.users.size
-    if tested < limits.direction_levels:
-        return Operating("none", reason=f"{_needs(limits)}; {tested} {'is' if tested == 1 else 'are'} valid")
-    if bounds.slo is not None and bounds.slo < curve.users[0]:
-        return Operating("none", limited_by="slo", reason="no tested level keeps the SLO")
+    if nothing := _nothing(curve, bounds, limits):
+        return nothing
     reach = Reach(curve, bounds, limits)
     best = reach.best()
     if best is None:
         return Operating("none", limited_by="errors", reason="no tested level is free of errors")
     if several := _several(curve, reach, limits):
         return Operating("several", reason=several)
-    low, high, band_limit = reach.band(best, limits.band_power)
-    first, last = float(curve.users[0]), float(curve.users[-1])
+    status, limited_by, reason = _place(curve, reach, best, limits)
+    if status == "not_established":
+        return Operating(status, None, limited_by, reason)
+    if limited_by == "slo":
+        return Operating(status, best, "slo", reason, limits.slo_band_low * best, best, "slo")
+    return Operating(status, best, limited_by, reason, *reach.band(best, limits.band_power))
+
+
+def _nothing(curve: Curve, bounds: Bounds, limits: Thresholds) -> Operating | None:
+    """Why there is nothing to look for."""
+    tested = curve.users.size
+    if tested < limits.direction_levels:
+        return Operating("none", reason=f"{_needs(limits)}; {tested} {'is' if tested == 1 else 'are'} valid")
+    if bounds.slo is not None and bounds.slo < curve.users[0]:
+        return Operating("none", limited_by="slo", reason="no tested level keeps the SLO")
+    return None
+
+
+def _place(curve: Curve, reach: Reach, best: float, limits: Thresholds) -> tuple[str, str, str]:
+    """Status, what limits it, and the reason: is the best node a place, or only a direction?"""
     end = reach.end(best)
     if end == "slo":
-        return Operating("found", best, "slo", low=limits.slo_band_low * best, high=best, band_limited_by="slo")
-    if best == last:
-        reason = f"throughput still pays for its users at the last level: the optimum is {last:g} users or more"
-        return Operating("not_reached", best, "range", reason, low, high, band_limit)
-    if best == first:
-        reason = f"the first level is the best: the optimum is {first:g} users or fewer"
-        return Operating("at_or_below_first", best, end or "curve", reason, low, high, band_limit)
+        return "found", "slo", ""
+    if best == curve.users[-1]:
+        reason = f"throughput still pays for its users at the last level: the optimum is {best:g} users or more"
+        return "not_reached", "range", reason
+    if best == curve.users[0]:
+        users = "1 user" if best == 1 else f"{best:g} users or fewer"
+        return "at_or_below_first", end or "curve", f"the first level is the best: the optimum is {users}"
     if end in ("errors", "failure"):
-        return Operating("found", best, end, "", low, high, band_limit)
-    if unresolved := _unresolved(curve, best, limits):
-        return Operating("not_established", None, "range", unresolved)
-    return Operating("found", best, "curve", "", low, high, band_limit)
+        return "found", end, ""
+    unresolved = _unresolved(curve, best, limits)
+    return ("not_established", "range", unresolved) if unresolved else ("found", "curve", "")
 
 
 def _needs(limits: Thresholds) -> str:

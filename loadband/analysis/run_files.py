@@ -21,25 +21,10 @@ from loadband import rundir
 from loadband.errors import UsageError
 
 TEXT = frozenset(
-    [
-        "id",
-        "worker",
-        "scenario",
-        "kind",
-        "status",
-        "failure_class",
-        "message",
-        "token_source",
-        "finish_reason",
-        "model_answered",
-        "adapter",
-        "backend",
-        "flags",
-        "metric",
-        "buckets",
-        "ended_by",
-        "state",
-    ]
+    {
+        *("id", "worker", "scenario", "kind", "status", "failure_class", "message", "token_source", "finish_reason"),
+        *("model_answered", "adapter", "backend", "flags", "metric", "buckets", "ended_by", "state"),
+    }
 )
 """Columns of text; all others are numbers. Empty text is the empty string, an unknown number NaN."""
 

@@ -37,6 +37,16 @@ class _Context:
     target_lost_step: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """What a step needs to know of the others."""
+
+    next_hold: float | None
+    """When the next hold begins, Unix seconds."""
+    e2e_p99_s: float | None
+    """Of the nearest level before that has one."""
+
+
 def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -> tuple[Level, ...]:
     """One level for each step of `steps.csv`, in order, also for those never held."""
     requests = windows.with_end(files.requests)
@@ -49,7 +59,7 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     for place, step in enumerate(steps):
         following = next((later.hold.begin for later in steps[place + 1 :] if later.hold), None)
         below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
-        levels.append(_level(step, context, following, below))
+        levels.append(_level(step, context, _Neighbours(following, below)))
     return check_ladder(levels, limits)
 
 
@@ -69,7 +79,7 @@ def _step_that_lost(files: RunFiles, steps: tuple[Step, ...]) -> int | None:
     return steps[-1].step if steps and files.run.get("how") == TARGET_LOST else None
 
 
-def _level(step: Step, context: _Context, following: float | None, e2e_below: float | None) -> Level:
+def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
     if step.hold is None:
         return _never_held(step, context)
     data = HoldData(
@@ -80,7 +90,7 @@ def _level(step: Step, context: _Context, following: float | None, e2e_below: fl
     )
     numbers = measure(step, data, context.slo)
     failed = data.server_failed()
-    grade = _grade(step, numbers, data, context, following, e2e_below)
+    grade = _grade(numbers, data, context, step, neighbours)
     in_waves = "in_waves" in grade.marks
     shares = data.ended["scenario"].value_counts(normalize=True)
     think = windows.numbers(data.ended, "think_s")
@@ -104,21 +114,18 @@ def _never_held(step: Step, context: _Context) -> Level:
     return Level(numbers, grade)
 
 
-def _grade(
-    step: Step, numbers: Numbers, data: HoldData, context: _Context, following: float | None, e2e_below: float | None
-) -> Grade:
+def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neighbours: _Neighbours) -> Grade:
     """All checks of one held level, in the order in which their reasons are read."""
-    limits, workers = context.limits, context.files.workers
+    limits = context.limits
     grade = Grade()
     if step.unfinished:
         grade = grade.mark("unfinished", "the run stopped inside this hold")
-    lag = client_health.worst_lag(context.files.histograms, workers, data.hold)
-    grade = client_health.check_client(grade, numbers, data.hold, data.ended, workers, lag, limits)
+    grade = client_health.check_client(grade, numbers, data, context.files, limits)
     evidence = None
     if step.step == context.target_lost_step:
         evidence = Evidence("outage", "the target went away and did not come back")
     elif not step.unfinished:
-        evidence = outage_of(context.requests, data.hold, data.seconds, following, e2e_below)
+        evidence = outage_of(context.requests, data.hold, data.seconds, neighbours.next_hold, neighbours.e2e_p99_s)
     if evidence:
         grade = _with_evidence(grade, evidence)
     elif ran_into := validity.timeout_of(data, context.timeouts, limits):

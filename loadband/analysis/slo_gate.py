@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import isotonic_regression
 
@@ -83,9 +84,7 @@ def _margin(limit: Limit, value: float) -> float:
     return float(np.clip(math.log(limit.value / value), -MARGIN_BOUND, MARGIN_BOUND))
 
 
-def _root(
-    log_users: np.ndarray[tuple[int], np.dtype[np.float64]], margins: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> float:
+def _root(log_users: NDArray[np.float64], margins: NDArray[np.float64]) -> float:
     """The largest N whose margin is not negative; the curve only falls, so bisection finds it."""
     curve = PchipInterpolator(log_users, margins)
     low, high = float(log_users[0]), float(log_users[-1])
@@ -103,19 +102,22 @@ def judge(measured: Measured, limits: Thresholds) -> tuple[str, str]:
     text = f"{limit.quantity} = {value:.4g}" + (f" (n = {n:.0f})" if n is not None else "")
     if not measured.judgeable:
         return UNDECIDED, f"{text}, but users marched in waves"
-    kept = limit.holds(value)
-    if measured.misses is None or not n:
-        return (MET if kept else MISSED), text
+    if not _resolved(measured, limits):
+        return UNDECIDED, f"{text}: too few requests to tell"
+    return (MET if limit.holds(value) else MISSED), text
+
+
+def _resolved(measured: Measured, limits: Thresholds) -> bool:
+    """Whether there are requests enough to tell the measured value from the limit."""
+    limit, n = measured.limit, measured.n
+    if measured.misses is None or not n or measured.value is None:
+        return True
     low, high = wilson(measured.misses, n)
     if limit.metric == "error_rate":
-        if kept or limit.operator == ">=":
-            return (MET if kept else MISSED), text
-        return (MISSED, text) if low > limit.value else (UNDECIDED, f"{text}: too few requests to tell")
+        return limit.holds(measured.value) or limit.operator == ">=" or low > limit.value
     allowed = 1 - (limit.percentile or 0.0) / 100
     needed = limits.p99_requests if allowed <= 0.01 + 1e-9 else limits.p95_requests
-    if n >= needed or low > allowed or high <= allowed:
-        return (MET if kept else MISSED), text
-    return UNDECIDED, f"{text}: too few requests to tell"
+    return n >= needed or low > allowed or high <= allowed
 
 
 def _gate_level(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds) -> Level | None:

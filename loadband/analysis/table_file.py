@@ -101,7 +101,7 @@ def _level(row: Row, where: str, think_s: float | None, slo: tuple[Limit, ...]) 
             failed=failed if numbers.failed is None else numbers.failed,
         )
     if numbers.in_flight is None and numbers.e2e_mean_s is not None:
-        served = served_req_s(numbers)
+        served = numbers.served_req_s
         numbers = replace(numbers, in_flight=None if served is None else served * numbers.e2e_mean_s)
     own_think = _value(row, "think_s", where)
     return Level(
@@ -126,11 +126,6 @@ def _measured(limit: Limit, numbers: Numbers) -> Measured:
     return Measured(limit, value, numbers.requests, misses)
 
 
-def served_req_s(numbers: Numbers) -> float | None:
-    """Successful requests per second."""
-    return None if numbers.req_s is None else numbers.req_s * (1 - (numbers.error_rate or 0.0))
-
-
 def _check_delivery(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Level, ...]:
     """Little's law, few rounds, unresolved errors."""
     think, estimated = _think_time(levels)
@@ -138,7 +133,7 @@ def _check_delivery(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Leve
     checked = []
     for level in levels:
         numbers, grade = level.numbers, level.grade
-        e2e, served = numbers.e2e_mean_s, served_req_s(numbers)
+        e2e, served = numbers.e2e_mean_s, numbers.served_req_s
         bound = next((value for value in (numbers.e2e_p99_s, numbers.e2e_p95_s) if value), None)
         if served is None or think is None or (e2e is None and bound is None) or (estimated and level.users == first):
             grade = grade.not_check("little")
@@ -164,7 +159,7 @@ def _think_time(levels: tuple[Level, ...]) -> tuple[float | None, bool]:
         return statistics.fmean(given), False
     lowest = min(levels, key=lambda level: level.users)
     e2e = lowest.numbers.e2e_mean_s or lowest.numbers.e2e_p50_s
-    served = served_req_s(lowest.numbers)
+    served = lowest.numbers.served_req_s
     if not e2e or not served:
         return None, False
     pause = max(lowest.users / served - e2e, 0.0)
@@ -176,7 +171,7 @@ def _check_tokens(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Level,
     answers = {
         place: level.numbers.output_tok_s / served
         for place, level in enumerate(levels)
-        if level.numbers.output_tok_s and (served := served_req_s(level.numbers))
+        if level.numbers.output_tok_s and (served := level.numbers.served_req_s)
     }
     if len(answers) < 3:
         return tuple(level.regraded(level.grade.not_check("tokens_against_requests")) for level in levels)

@@ -20,7 +20,9 @@ from loadband.analysis.thresholds import Thresholds
 from loadband.errors import ExitCode
 from loadband.slo import Limit
 
-LOWERING = frozenset("unfinished little short few_rounds drifting in_waves mix tokens_per_request".split())
+LOWERING = frozenset(
+    {"unfinished", "little", "short", "few_rounds", "drifting", "in_waves", "mix", "tokens_per_request"}
+)
 """Marks that touch the throughput curve; the others touch percentiles or error rates and speak for themselves."""
 
 
@@ -33,6 +35,7 @@ class Verdict:
     thresholds: Thresholds
     confidence: str
     """`high medium low`."""
+    confidence_reason: str
     refused: str | None
     levels: tuple[Level, ...]
     curve: Curve | None
@@ -68,12 +71,16 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
     operating = _operating(curve, failure, results, refused, limits)
     saturation = Saturation("refused" if refused else "none")
     if curve is not None:
-        saturation = saturation_point(curve, operating.users, limits)
+        # past a failing level throughput is no longer that of a working server; past a collapse it is the finding
+        healthy = curve if failure.at is None or failure.mode == "collapse" else curve.upto(failure.at)
+        saturation = saturation_point(healthy, operating.users, limits)
+    confidence, why = _confidence(levels, refused)
     verdict = Verdict(
         exit_code=ExitCode.OK,
         metric=metric,
         thresholds=limits,
-        confidence=_confidence(levels, refused),
+        confidence=confidence,
+        confidence_reason=why,
         refused=refused,
         levels=tuple(levels),
         curve=curve,
@@ -135,13 +142,19 @@ def _first(
     return Reach(curve, bounds, limits, weight).best()
 
 
-def _confidence(levels: Sequence[Level], refused: str | None) -> str:
-    """One run says `medium` at most; `low` when something that touches the curve is marked or not checked."""
+def _confidence(levels: Sequence[Level], refused: str | None) -> tuple[str, str]:
+    """One run says `medium` at most; `low` when something that touches the curve is marked or not checked. And why."""
     valid = [level for level in levels if level.grade.valid]
-    doubtful = any(
-        level.grade.not_checked or level.grade.undecided or LOWERING.intersection(level.grade.marks) for level in valid
-    )
-    return "low" if refused or not valid or doubtful else "medium"
+    if refused or not valid:
+        return "low", "no curve" if refused else "no valid level"
+    doubts = [f"{mark} at {level.users:g}" for level in valid for mark in level.grade.marks if mark in LOWERING]
+    unchecked = sorted({word for level in valid for word in level.grade.not_checked})
+    undecided = sorted({word for level in valid for word in level.grade.undecided})
+    doubts += [f"not checked: {word}" for word in unchecked] + [f"undecided: {word}" for word in undecided]
+    if not doubts:
+        return "medium", "no interval yet"
+    more = f" and {len(doubts) - 3} more" if len(doubts) > 3 else ""
+    return "low", f"{', '.join(doubts[:3])}{more}".replace("_", " ")
 
 
 def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:

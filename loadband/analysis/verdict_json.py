@@ -28,6 +28,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "metric": verdict.metric,
         "weight": number(verdict.thresholds.weight),
         "confidence": verdict.confidence,
+        "confidence_reason": verdict.confidence_reason,
         "refused": verdict.refused,
         "levels": [_level(level, verdict.metric) for level in verdict.levels],
         "linear": {

@@ -106,7 +106,7 @@ def by_second(seconds: pd.DataFrame) -> pd.DataFrame:
     rows = seconds[seconds["second"].notna()].drop(columns="scenario")
     counters = [name for name in rows.columns if name not in ("second", "users", "in_flight")]
     grouped = rows.groupby("second", sort=True)
-    return grouped[counters].sum().join(grouped[["users", "in_flight"]].first()).reset_index()
+    return pd.concat([grouped[counters].sum(), grouped[["users", "in_flight"]].first()], axis=1).reset_index()
 
 
 def seconds_inside(seconds: pd.DataFrame, hold: Hold) -> pd.DataFrame:
@@ -114,7 +114,8 @@ def seconds_inside(seconds: pd.DataFrame, hold: Hold) -> pd.DataFrame:
     begin = seconds["second"].to_numpy(dtype=np.float64)
     weight = np.clip(np.minimum(begin + 1, hold.end) - np.maximum(begin, hold.begin), 0.0, 1.0)
     inside = weight > 1e-9
-    return seconds[inside].assign(weight=weight[inside])
+    rows: pd.DataFrame = seconds[inside]
+    return rows.assign(weight=weight[inside])
 
 
 def per_second(inside: pd.DataFrame, hold: Hold, *columns: str) -> float:

@@ -1,0 +1,60 @@
+"""The two ways in: a run directory, or a table, to a verdict.
+
+Knows: the order of the whole pipeline. Must not know: printing, drawing, exit.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadband.analysis.run_files import RunFiles, read_run_files
+from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
+from loadband.analysis.table_file import read_table
+from loadband.analysis.thresholds import Thresholds
+from loadband.analysis.verdict import Facts, Verdict, judge
+from loadband.record import Status
+from loadband.slo import Limit, parse_slo
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A verdict with what a reader wants to know beside it."""
+
+    title: str
+    verdict: Verdict
+    run: dict[str, Any] = field(default_factory=dict)
+    """`run.json`; empty of a table."""
+    notes: tuple[str, ...] = ()
+    """What was wrong with the files."""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Sentences about the target that were found before load."""
+        return tuple(str(each) for each in self.run.get("findings") or ())
+
+
+def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
+    """The verdict of a run directory; `slo` overrides that of the run. Raises UsageError."""
+    files = read_run_files(path)
+    text = slo if slo is not None else files.run.get("slo")
+    objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
+    levels = levels_of_run(files, objectives, limits)
+    verdict = judge(levels, objectives, limits, _facts(files, len({level.users for level in levels})))
+    model = files.run.get("model") or "model unknown"
+    return Analysis(f"{model} at {files.run.get('host') or 'host unknown'}", verdict, files.run, files.notes)
+
+
+def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
+    """The verdict of a table of levels. Raises UsageError."""
+    objectives = parse_slo(slo) if slo else ()
+    return Analysis(path.name, judge(read_table(path, think_s, objectives, limits), objectives, limits, Facts()))
+
+
+def _facts(files: RunFiles, held: int) -> Facts:
+    plan = files.run.get("plan")
+    planned = len(plan.get("levels") or ()) if isinstance(plan, dict) else 0
+    return Facts(
+        ladder=max(planned, held) > 1,
+        target_lost=files.run.get("how") == TARGET_LOST,
+        workers_lost=bool((files.requests["status"] == Status.LOST).any()),
+    )

@@ -1,0 +1,88 @@
+"""`python -m reports RUN_DIR` and `python -m reports curve TABLE.csv`: the command line of the analysis.
+
+Knows: arguments, which outputs are written, exit codes. Must not know: formulas, wording.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from loadband.analysis.analyse import Analysis, analyse_run, analyse_table
+from loadband.analysis.thresholds import parse_thresholds
+from loadband.analysis.verdict_json import as_json
+from loadband.errors import LoadbandError, UsageError, complain
+from reports.console import print_report
+from reports.write import write_report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code. Errors are one line on standard error."""
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except LoadbandError as error:
+        complain(error)
+        return int(error.code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["curve"]:
+        asked = _curve_parser().parse_args(arguments[1:])
+        analysis = analyse_table(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold))
+        _show(analysis, None, as_data=asked.json)
+    else:
+        asked = _run_parser().parse_args(arguments)
+        analysis = analyse_run(asked.run_dir, asked.slo, parse_thresholds(asked.threshold))
+        _show(analysis, write_report(analysis, asked.run_dir), as_data=asked.json)
+    return int(analysis.verdict.exit_code)
+
+
+def _show(analysis: Analysis, where: Path | None, *, as_data: bool) -> None:
+    if as_data:
+        print(json.dumps(as_json(analysis.verdict), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print_report(analysis, None if where is None else str(where))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """A wrong argument is a user's mistake like any other: one line, exit code 2."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def _run_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m reports",
+        description="The verdict of a run: best band, saturation, failure point. Writes RUN_DIR/report/.",
+        epilog="For a table of somebody's results: python -m reports curve TABLE.csv",
+    )
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not")
+    _common(parser)
+    return parser
+
+
+def _curve_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m reports curve",
+        description="The verdict of a table with a row per level: users, and output_tok_s, total_tok_s or req_s.",
+    )
+    parser.add_argument("table", type=Path, metavar="TABLE.csv", help="columns: see docs/verdict.md")
+    parser.add_argument("--think", type=float, metavar="S", help="mean pause of a user between requests, seconds")
+    _common(parser)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--slo", help="limits, as ttft_p95<=1s@32,error_rate<=1%% (a run's own is replaced)")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON, and nothing else")
+    parser.add_argument(
+        "--threshold", action="append", default=[], metavar="NAME=VALUE", help="change a threshold (docs/verdict.md)"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

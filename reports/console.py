@@ -1,0 +1,118 @@
+"""What the terminal shows: the table of levels, the answer, where the report lies. The last thing on standard output.
+
+Knows: rich, columns, colours. Must not know: files, formulas. Without a terminal it is plain text, wide enough that
+no cell is cut.
+"""
+
+import sys
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from loadband.analysis.analyse import Analysis
+from loadband.analysis.curve import throughput
+from loadband.analysis.level import Level
+from loadband.analysis.verdict import Verdict
+from reports.wording import UNITS, summary
+
+PLAIN_WIDTH = 160
+MOST_REASONS = 12
+NOTHING = "-"
+TOLD_BY_COUNTS = ("few_for_p99", "errors_not_resolved")
+"""Marks that the table shows anyway: p99 has no column, and errors stand with their number of requests."""
+
+
+def print_report(analysis: Analysis, where: str | None) -> None:
+    """Print everything; `where` is the path of the written report."""
+    terminal = sys.stdout.isatty()
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    console = Console(width=None if terminal else PLAIN_WIDTH, highlight=False)
+    verdict = analysis.verdict
+    console.print()
+    if verdict.levels:
+        console.print(_table(analysis.title, verdict))
+    for line in _remarks(analysis):
+        console.print(Text(line), style="yellow" if terminal else "")
+    console.print()
+    for place, sentence in enumerate(summary(verdict)):
+        console.print(escape(sentence), style="bold" if place == 0 and terminal else "", soft_wrap=not terminal)
+    console.print(escape(f"Confidence: {verdict.confidence} ({verdict.confidence_reason}). Exit code {int(verdict.exit_code)}."))
+    if where:
+        console.print(Text(f"Report: {where}"), soft_wrap=True)
+
+
+def _table(title: str, verdict: Verdict) -> Table:
+    table = Table(title=escape(title), box=None, title_justify="left", header_style="bold", padding=(0, 1))
+    repeats = len({level.numbers.repeat for level in verdict.levels}) > 1
+    headers = ["users", *(["repeat"] if repeats else []), "in flight", UNITS[verdict.metric], "gain %"]
+    headers += ["TTFT p50", "TTFT p95", "TPOT p50", "E2E p50", "errors"]
+    rows = [_cells(level, verdict.metric, repeats=repeats) for level in verdict.levels]
+    kept = [place for place, _ in enumerate(headers) if any(row[place] != NOTHING for row in rows)]
+    for place in kept:
+        table.add_column(headers[place], justify="right")
+    table.add_column("valid", overflow="fold")
+    for level, row in zip(verdict.levels, rows, strict=True):
+        table.add_row(*(row[place] for place in kept), row[-1], style="" if level.grade.valid else "dim")
+    return table
+
+
+def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
+    numbers, grade = level.numbers, level.grade
+    worth = "yes" if grade.valid else "client-limited" if grade.client_limited else "NO"
+    doubts = [mark.replace("_", " ") for mark in grade.marks if mark not in TOLD_BY_COUNTS]
+    return [
+        _number(numbers.users if numbers.users is not None else numbers.offered_req_s),
+        *([str(numbers.repeat)] if repeats else []),
+        _number(numbers.in_flight),
+        _number(throughput(level, metric), digits=4),
+        NOTHING if numbers.gain_pct is None else f"{numbers.gain_pct:+.0f}",
+        _time(numbers.ttft_p50_s),
+        _time(numbers.ttft_p95_s),
+        _time(numbers.tpot_p50_s),
+        _time(numbers.e2e_p50_s),
+        _errors(level),
+        ", ".join([worth, *doubts]),
+    ]
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def _time(seconds: float | None) -> str:
+    """Three digits with their unit."""
+    if seconds is None:
+        return NOTHING
+    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
+
+
+def _errors(level: Level) -> str:
+    rate, judged = level.numbers.error_rate, level.judged
+    if rate is None:
+        return NOTHING
+    of = f" of {judged:,.0f}" if judged else ""
+    return f"{rate:.2%}{of}" if rate else f"0{of}"
+
+
+def _remarks(analysis: Analysis) -> list[str]:
+    """Findings before load, notes on files, why levels are not valid: each once, the worst first."""
+    verdict = analysis.verdict
+    lines = [f"Found: {finding}" for finding in analysis.findings]
+    lines += [f"Note: {note}" for note in (*analysis.notes, *verdict.notes)]
+    faults = [
+        f"{level.users:g} users: {'; '.join(level.grade.reasons)}" for level in verdict.levels if not level.grade.valid
+    ]
+    more = len(faults) - MOST_REASONS
+    lines += faults[:MOST_REASONS] + ([f"... and {more} more levels that are not valid"] if more > 0 else [])
+    unknown = sorted({word for level in verdict.levels for word in level.grade.undecided})
+    unchecked = sorted({word for level in verdict.levels for word in level.grade.not_checked})
+    if unknown:
+        lines.append(f"Undecided, for want of data: {', '.join(unknown).replace('_', ' ')}")
+    if unchecked:
+        lines.append(f"Not checked, a table does not tell: {', '.join(unchecked).replace('_', ' ')}")
+    return lines

@@ -1,0 +1,126 @@
+"""`report.md`: the same answer for a ticket or a pull request, with everything it rests on.
+
+Knows: Markdown. Must not know: formulas.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from loadband.analysis.analyse import Analysis
+from loadband.analysis.level import Level
+from loadband.analysis.verdict import Verdict
+from reports.wording import UNITS, summary
+
+COLUMNS = (
+    ("users", "users", 1.0, "{:g}"),
+    ("in flight", "in_flight", 1.0, "{:.3g}"),
+    ("hold s", "hold_s", 1.0, "{:.0f}"),
+    ("ok", "ok", 1.0, "{:.0f}"),
+    ("errors %", "error_rate", 100.0, "{:.2f}"),
+    ("output tok/s", "output_tok_s", 1.0, "{:.4g}"),
+    ("gain %", "gain_pct", 1.0, "{:+.0f}"),
+    ("req/s", "req_s", 1.0, "{:.3g}"),
+    ("goodput req/s", "goodput_req_s", 1.0, "{:.3g}"),
+    ("TTFT p50 ms", "ttft_p50_s", 1000.0, "{:.0f}"),
+    ("TTFT p95 ms", "ttft_p95_s", 1000.0, "{:.0f}"),
+    ("TTFT p99 ms", "ttft_p99_s", 1000.0, "{:.0f}"),
+    ("TPOT p50 ms", "tpot_p50_s", 1000.0, "{:.3g}"),
+    ("E2E p50 s", "e2e_p50_s", 1.0, "{:.3g}"),
+    ("E2E p95 s", "e2e_p95_s", 1.0, "{:.3g}"),
+)
+"""Header, column of the step table, factor, format. Columns that are empty at every level are left out."""
+
+SHOWN_OF_RUN = (
+    "host", "model", "api", "how", "scenarios", "prompt_tokens", "sampling", "think_time", "seed", "nonce", "plan",
+    "slo", "timeouts", "server", "tool", "locust",
+)  # fmt: skip
+
+
+def markdown(analysis: Analysis, figure: str | None) -> str:
+    """The file's text; `figure` is the path of the picture, from the report's directory."""
+    verdict = analysis.verdict
+    parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(verdict)]
+    if figure:
+        parts.append(f"![Throughput and time to first token over users]({figure})")
+    parts += ["## Levels", _table(verdict)]
+    parts += _list("## What speaks against it", _doubts(verdict))
+    parts += _list("## Found before load", analysis.findings)
+    parts += _list("## Notes", (*analysis.notes, *verdict.notes))
+    parts += ["## For comparison", _comparison(verdict)]
+    if analysis.run:
+        parts += _list("## The run", _facts(analysis.run))
+    thresholds = ", ".join(f"`{name}` {value:g}" for name, value in verdict.thresholds.as_dict().items())
+    parts += ["## Thresholds", f"{thresholds}. How to read them: docs/verdict.md."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _answer(verdict: Verdict) -> list[str]:
+    sentences = summary(verdict)
+    answer = [f"**{_inline(sentences[0])}**", *(_inline(sentence) for sentence in sentences[1:])]
+    return [
+        *answer,
+        f"Confidence: {verdict.confidence} ({verdict.confidence_reason}). Throughput is {UNITS[verdict.metric]}. Exit code {verdict.exit_code:d}.",
+    ]
+
+
+def _inline(text: str) -> str:
+    """Text from outside, which must not become markup or a new line."""
+    for sign in "\\`*_[]<>|#":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def _table(verdict: Verdict) -> str:
+    columns = [c for c in COLUMNS if any(level.numbers.get(c[1]) is not None for level in verdict.levels)]
+    header = [*(column[0] for column in columns), "valid", "marks"]
+    lines = [f"| {' | '.join(header)} |", f"|{'---:|' * len(columns)}---|---|"]
+    for level in verdict.levels:
+        cells = [_cell(level, name, factor, form) for _, name, factor, form in columns]
+        worth = "yes" if level.grade.valid else "client-limited" if level.grade.client_limited else "**no**"
+        lines.append(f"| {' | '.join([*cells, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
+    return "\n".join(lines)
+
+
+def _cell(level: Level, name: str, factor: float, form: str) -> str:
+    value = level.numbers.get(name)
+    return "" if value is None else form.format(value * factor)
+
+
+def _doubts(verdict: Verdict) -> list[str]:
+    doubts = [
+        f"{level.users:g} users: {'; '.join(level.grade.reasons)}" for level in verdict.levels if level.grade.reasons
+    ]
+    for title, words in (
+        ("not checked (the input does not tell)", {w for level in verdict.levels for w in level.grade.not_checked}),
+        ("undecided (for want of data)", {w for level in verdict.levels for w in level.grade.undecided}),
+    ):
+        if words:
+            doubts.append(f"{title}: {', '.join(sorted(words)).replace('_', ' ')}")
+    doubts.append("no interval is given for any edge; the grid of levels bounds them")
+    return doubts
+
+
+def _list(title: str, lines: Iterable[str]) -> list[str]:
+    items = "\n".join(f"- {_inline(line)}" for line in lines)
+    return [title, items] if items else []
+
+
+def _comparison(verdict: Verdict) -> str:
+    checks = verdict.cross_checks
+    rows = (
+        ("latency first (weight 1)", verdict.latency_first),
+        ("throughput first (weight 3)", verdict.throughput_first),
+        ("highest throughput measured", checks.peak),
+        ("asymptotes meet (N*)", checks.n_star),
+        ("Kneedle", checks.kneedle),
+    )
+    lines = ["| method | users |", "|---|---:|"]
+    lines += [f"| {name} | {'-' if users is None else f'{users:.3g}'} |" for name, users in rows]
+    return "\n".join(lines)
+
+
+def _facts(run: dict[str, Any]) -> list[str]:
+    facts = [f"{name}: {run[name]}" for name in SHOWN_OF_RUN if run.get(name) not in (None, "", [], {})]
+    times = [name for name in ("started", "ended") if isinstance(run.get(name), int | float)]
+    return facts + [f"{name}: {datetime.fromtimestamp(run[name], UTC):%Y-%m-%d %H:%M:%S} UTC" for name in times]

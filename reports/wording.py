@@ -1,0 +1,163 @@
+"""The verdict in sentences: what people came for, and nothing that was not measured.
+
+Knows: how each status is said. Must not know: how it was found, where it is printed.
+"""
+
+import math
+
+from loadband.analysis.curve import throughput
+from loadband.analysis.level import Level
+from loadband.analysis.regions import Operating
+from loadband.analysis.verdict import Verdict
+from loadband.analysis.verdict_json import pressure
+
+UNITS = {"output_tok_s": "output tokens/s", "total_tok_s": "tokens/s", "req_s": "successful requests/s"}
+
+
+def summary(verdict: Verdict) -> list[str]:
+    """The answer, one sentence or two each; the first is the one to remember."""
+    if verdict.refused:
+        return [f"Refused: {verdict.refused}."]
+    if not verdict.levels:
+        return ["No level was held: give --steps 1,2,4,8,16 for a ladder, or -u N for one level."]
+    if len({level.users for level in verdict.levels}) == 1:
+        return [*_single(verdict), *_slo(verdict)]
+    sentences = [" ".join(filter(None, (_best(verdict), _regions(verdict), _failure(verdict), _interval(verdict))))]
+    if said := _pressure(verdict):
+        sentences.append(said)
+    return [*sentences, *_slo(verdict), *_advice(verdict)]
+
+
+def users(count: float) -> str:
+    """Users as a person says them: whole numbers, or one decimal below ten."""
+    whole = round(count)
+    return f"{whole:d}" if count >= 10 or abs(count - whole) < 0.05 else f"{count:.1f}"
+
+
+def _single(verdict: Verdict) -> list[str]:
+    level = verdict.levels[-1]
+    x = throughput(level, verdict.metric)
+    what = "nothing measured" if x is None else f"{x:,.4g} {UNITS[verdict.metric]}"
+    if not level.grade.valid:
+        return [f"{level.users:g} users: {what}, but the level is not valid: {'; '.join(level.grade.reasons)}."]
+    return [f"{level.users:g} users: {what}. One level says nothing about a band: give --steps for a ladder."]
+
+
+def _best(verdict: Verdict) -> str:
+    operating = verdict.operating
+    if operating.users is None:
+        return _no_best(operating)
+    flight = ""
+    if verdict.curve is not None and operating.low is not None and operating.high is not None:
+        ends = [verdict.curve.in_flight_at(each) for each in _whole(operating.low, operating.high)]
+        if ends[0] is not None and ends[1] is not None:
+            flight = f" ({ends[0]:.3g}–{ends[1]:.3g} in flight)"
+    if operating.status == "not_reached":
+        return f"Best not reached: {users(operating.users)} users or more{flight}; more levels above are needed."
+    if operating.status == "at_or_below_first":
+        if operating.users == 1:
+            return f"Best at 1 user{flight}: every further user only waits."
+        return f"Best at or below the first level of {users(operating.users)} users; levels below are needed."
+    why = {"slo": ", set by the SLO", "errors": ", set by errors", "failure": ", set by the failure point"}
+    return (
+        f"Best {_span(operating.low, operating.high)} users{flight}, operating point {users(operating.users)}"
+        f"{why.get(operating.limited_by or '', '')}{_beyond(operating)}."
+    )
+
+
+def _no_best(operating: Operating) -> str:
+    names = {"several": "No single best number of users", "not_established": "Best not established"}
+    return f"{names.get(operating.status, 'No best number of users')}: {operating.reason}."
+
+
+def _whole(low: float, high: float) -> tuple[float, float]:
+    """Whole users inside a band; its own edges when it is narrower than one user."""
+    inner = math.ceil(low - 0.05), math.floor(high + 0.05)
+    return inner if inner[0] <= inner[1] else (low, high)
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "?"
+    ends = _whole(low, high)
+    return users(ends[0]) if ends[0] == ends[1] else f"{users(ends[0])}–{users(ends[1])}"
+
+
+def _beyond(operating: Operating) -> str:
+    return " (the band may reach beyond the last level)" if operating.band_limited_by == "range" else ""
+
+
+def _regions(verdict: Verdict) -> str:
+    parts = []
+    if verdict.linear_upto is not None and verdict.curve is not None:
+        last = verdict.linear_upto >= float(verdict.curve.users[-1])
+        parts.append(f"linear up to {users(verdict.linear_upto)}" + (", the last level" if last else ""))
+    saturation = verdict.saturation
+    if saturation.status == "found":
+        parts.append(f"saturated in ({saturation.after:g}, {saturation.at:g}]")
+    elif saturation.status == "at_or_below_first":
+        parts.append(f"saturated from the first level of {saturation.at:g} on")
+    elif saturation.status == "not_confirmed":
+        parts.append("saturation not confirmed: no level lies far enough beyond it")
+    elif saturation.status == "not_reached":
+        parts.append("saturation not reached")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _failure(verdict: Verdict) -> str:
+    failure = verdict.failure
+    if failure.at is None:
+        return f"Failure {failure.reason}." if failure.status == "not_reached" else f"Failure point: {failure.reason}."
+    bracket = f"({failure.after:g}, {failure.at:g}]" if failure.after is not None else f"at or below {failure.at:g}"
+    doubt = {"unconfirmed": ", unconfirmed", "undecided": ", undecided"}.get(failure.status, "")
+    return f"Failure point in {bracket}{doubt}, {failure.mode}: {failure.reason}."
+
+
+def _interval(verdict: Verdict) -> str:
+    repeats = max((point.repeats for point in verdict.curve.points), default=0) if verdict.curve else 0
+    if repeats > 1 and verdict.curve is not None and verdict.curve.cv is not None:
+        return f"No interval yet: {repeats} repeats, CV {verdict.curve.cv:.1%}."
+    return "No interval yet: one run."
+
+
+def _pressure(verdict: Verdict) -> str:
+    """The pressure region and its two signs beside those of the best band."""
+    begin, end = pressure(verdict)
+    if begin is None or end is None:
+        return ""
+    operating = verdict.operating
+    text = f"Under pressure from {users(begin)} to {users(end)} users"
+    inside = [level for level in verdict.levels if level.grade.valid and begin <= level.users <= end]
+    best = [level for level in verdict.levels if level.grade.valid and level.users == operating.users]
+    signs = []
+    for name, column, unit in (("tokens/s varies by", "output_tok_s_cv", "%"), ("TTFT p99", "ttft_p99_s", " s")):
+        there, here = _worst(inside, column), _worst(best, column)
+        if there is not None and here is not None:
+            scale = 100 if unit == "%" else 1
+            signs.append(f"{name} {there * scale:.3g}{unit} against {here * scale:.3g}{unit} at the operating point")
+    return f"{text}: {', '.join(signs)}." if signs else f"{text}."
+
+
+def _worst(levels: list[Level], column: str) -> float | None:
+    values = [value for level in levels if (value := level.numbers.get(column)) is not None]
+    return max(values) if values else None
+
+
+def _slo(verdict: Verdict) -> list[str]:
+    said = []
+    for each in verdict.slo:
+        upto = {
+            "found": f"holds up to {users(each.n_slo)} users" if each.n_slo else "",
+            "not_reached": "holds at every level",
+            "none": "holds at no level",
+        }.get(each.n_slo_status, "")
+        at = f" at {each.judged_at:g} users" if each.judged_at is not None else ""
+        said.append(f"SLO {each.name}: {each.result}{at}, {each.reason}" + (f"; {upto}." if upto else "."))
+    return said
+
+
+def _advice(verdict: Verdict) -> list[str]:
+    if not verdict.advice:
+        return []
+    return [f"To narrow this, add the levels {', '.join(str(level) for level in verdict.advice)}."]
