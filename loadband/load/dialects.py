@@ -109,20 +109,31 @@ class OpenAIChat:
         data = data.strip()
         if data == b"[DONE]":
             return Chunk(done=True)
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            if name == b"error":
-                sentence = data.decode("utf-8", errors="replace") or "the server sent an error event without a word"
-                return Chunk(error=ServerError(_class_of(None, "", sentence), sentence))
-            if not data or name not in NAMES:
-                return Chunk()  # a heartbeat
-            raise ProtocolError(f"an event is not JSON ({_shown(data)})") from error
-        if not isinstance(event, dict):
-            raise ProtocolError(f"an event is not a JSON object ({_shown(data)})")
+        event = _parsed(data)
+        if event is None:
+            return _not_an_object(name, data)
         if told := error_of(event, named_error=name == b"error"):
             return Chunk(error=told)
         return _chunk(event)
+
+
+def _parsed(data: bytes) -> dict[str, Any] | None:
+    """The JSON object that these bytes are, or None."""
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _not_an_object(name: bytes, data: bytes) -> Chunk:
+    """A heartbeat says nothing, an error may be plain text; anything else is of another dialect."""
+    if name == b"error":
+        sentence = data.decode("utf-8", errors="replace") or "the server sent an error event without a word"
+        return Chunk(error=ServerError(_class_of(None, "", sentence), sentence))
+    if not data or name not in NAMES:
+        return Chunk()
+    raise ProtocolError(f"an event is not a JSON object ({_shown(data)})")
 
 
 def _chunk(event: dict[str, Any]) -> Chunk:
