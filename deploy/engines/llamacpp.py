@@ -40,7 +40,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8080, help="0 takes a free one")
     parser.add_argument("--slots", type=int, default=4, help="answers generated at once; the others wait")
     parser.add_argument("--context", type=int, help=f"tokens over all slots together (default: {PER_SLOT} a slot)")
-    parser.add_argument("--size", choices=sorted(SIZES), default="tiny", help="mid is slow enough to saturate")
+    parser.add_argument(
+        "--size", choices=sorted(SIZES), default="tiny", help="mid computes long enough for few users to fill it"
+    )
     # llama.cpp's threads wait for each other by spinning: one that loses its core to a load generator stops them all.
     parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="half the cores")
     parser.add_argument("--model-dir", type=Path, default=default_folder(), help="where models are kept")
