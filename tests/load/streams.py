@@ -69,9 +69,9 @@ class Fed:
         self.answer = Answer(OpenAIChat(), self.clock)
 
     def feed(self, reads: Iterable[tuple[float, bytes]]) -> "Fed":
-        """Reads as (milliseconds, bytes), then the end; like the exchange, no further than the answer's own end."""
+        """Reads as (milliseconds, bytes), then the end; no further than the answer's own end."""
         for at, data in reads:
-            if self.answer.complete or self.answer.broken:
+            if self.answer.complete:
                 break
             self.answer.feed(at / 1000, data)
         self.answer.finish()
