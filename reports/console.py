@@ -39,7 +39,9 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     console.print()
     for place, sentence in enumerate(summary(verdict)):
         console.print(escape(sentence), style="bold" if place == 0 and terminal else "", soft_wrap=not terminal)
-    console.print(escape(f"Confidence: {verdict.confidence} ({verdict.confidence_reason}). Exit code {int(verdict.exit_code)}."))
+    console.print(
+        escape(f"Confidence: {verdict.confidence} ({verdict.confidence_reason}). Exit code {int(verdict.exit_code)}.")
+    )
     if where:
         console.print(Text(f"Report: {where}"), soft_wrap=True)
 

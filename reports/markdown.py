@@ -60,7 +60,8 @@ def _answer(verdict: Verdict) -> list[str]:
     answer = [f"**{_inline(sentences[0])}**", *(_inline(sentence) for sentence in sentences[1:])]
     return [
         *answer,
-        f"Confidence: {verdict.confidence} ({verdict.confidence_reason}). Throughput is {UNITS[verdict.metric]}. Exit code {verdict.exit_code:d}.",
+        f"Confidence: {verdict.confidence} ({verdict.confidence_reason}).",
+        f"Throughput is {UNITS[verdict.metric]}. Exit code {verdict.exit_code:d}.",
     ]
 
 

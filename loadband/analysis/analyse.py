@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from loadband.analysis.run_files import RunFiles, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
 from loadband.analysis.table_file import read_table
@@ -14,6 +16,9 @@ from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.verdict import Facts, Verdict, judge
 from loadband.record import Status
 from loadband.slo import Limit, parse_slo
+
+TOKENS_PER_EVENT = 1.05
+BURSTY_SHARE = 0.10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,26 @@ def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     levels = levels_of_run(files, objectives, limits)
     verdict = judge(levels, objectives, limits, _facts(files, len({level.users for level in levels})))
     model = files.run.get("model") or "model unknown"
-    return Analysis(f"{model} at {files.run.get('host') or 'host unknown'}", verdict, files.run, files.notes)
+    notes = (*files.notes, *gap_names(files.requests))
+    return Analysis(f"{model} at {files.run.get('host') or 'host unknown'}", verdict, files.run, notes)
 
 
 def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
     """The verdict of a table of levels. Raises UsageError."""
     objectives = parse_slo(slo) if slo else ()
     return Analysis(path.name, judge(read_table(path, think_s, objectives, limits), objectives, limits, Facts()))
+
+
+def gap_names(requests: pd.DataFrame) -> list[str]:
+    """What ITL really is in this run, when it is not the time between two tokens."""
+    ok = requests[requests["status"] == Status.OK]
+    events, tokens = float(ok["events"].sum()), float(ok["output_tokens"].sum())
+    notes = []
+    if events and tokens / events > TOKENS_PER_EVENT:
+        notes.append(f"ITL is inter-chunk latency here: an event brings {tokens / events:.2f} tokens")
+    if len(ok) and float(ok["flags"].str.contains("bursty").mean()) > BURSTY_SHARE:
+        notes.append("ITL is inter-read latency here: many reads brought several events")
+    return notes
 
 
 def _facts(files: RunFiles, held: int) -> Facts:

@@ -84,8 +84,10 @@ def find_failure(
 
 def _rung(users: float, speaking: Sequence[Level], limits: Thresholds) -> _Rung:
     levels = tuple(level for level in speaking if level.users == users)
-    counted = [(level.server_failed or 0.0, level.judged) for level in levels if level.judged]
-    rates = [level.numbers.error_rate for level in levels if level.numbers.error_rate is not None]
+    # failures during an outage are the outage, and are judged as that
+    served = [level for level in levels if level.grade.evidence is None or level.grade.evidence.mode != "outage"]
+    counted = [(level.server_failed or 0.0, level.judged) for level in served if level.judged]
+    rates = [level.numbers.error_rate for level in served if level.numbers.error_rate is not None]
     rate: float | None
     if counted:
         failed, judged = sum(f for f, _ in counted), sum(n for _, n in counted if n)

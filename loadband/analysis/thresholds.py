@@ -50,6 +50,8 @@ class Thresholds:
     p95_requests: float = 200.0
     p99_requests: float = 1000.0
     mix_points: float = 0.05
+    output_ratio: float = 0.9
+    """Mean answer length as a share of that asked for, below which the work was less than meant."""
     lag_client_limited_s: float = 0.100
     cpu_client_limited: float = 0.95
     lag_ttft_s: float = 0.005

@@ -86,6 +86,9 @@ def check_length(grade: Grade, numbers: Numbers, limits: Thresholds) -> Grade:
         grade = grade.mark(
             "short", f"the hold of {hold:.0f} s is short (30 s and 5 mean E2E of {e2e:.1f} s are wanted)"
         )
+    if numbers.output_ratio is not None and numbers.output_ratio < limits.output_ratio:
+        reason = f"answers ended early: {numbers.output_ratio:.0%} of the tokens asked for"
+        grade = grade.mark("short_answers", reason)
     if numbers.ok is None:
         return grade
     if numbers.users and numbers.ok / numbers.users < limits.few_rounds:

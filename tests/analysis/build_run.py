@@ -128,7 +128,7 @@ def _request(build: Build, rng: random.Random, user: int, now: float, place: tup
     server, (step, repeat, level) = build.server, place
     blank = Record(
         id="", worker="w1", scenario=build.scenario(rng, level), kind=None, step=step, step_end=step, repeat=repeat,
-        user=user, conversation=None, turn=None, started_at=now, status="ok", max_tokens=100, attempts=1,
+        user=user, conversation=None, turn=None, started_at=now, status="ok", attempts=1,
         think_s=server.think_s or None,
     )  # fmt: skip
     if rng.random() < build.fail_share.get(level, 0.0):
@@ -142,7 +142,7 @@ def _request(build: Build, rng: random.Random, user: int, now: float, place: tup
     return replace(
         blank, http_status=200, ttft_s=ttft, ttfa_s=ttft, tpot_s=server.tpot_s, e2e_s=e2e, felt_s=e2e,
         duration_s=e2e, itl_p50_s=server.tpot_s, itl_p99_s=server.tpot_s, itl_max_s=server.tpot_s, events=tokens,
-        output_tokens=tokens, prompt_tokens=100, token_source="usage", finish_reason="length",
+        output_tokens=tokens, max_tokens=tokens, prompt_tokens=100, token_source="usage", finish_reason="length",
     )  # fmt: skip
 
 
