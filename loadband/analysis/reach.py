@@ -55,7 +55,7 @@ class Reach:
             stretch = []
             if stop in ("slo", "failure"):
                 break
-        self._close(stretch, "range")
+        self._close(stretch, "range" if bounds.failure is None else "failure")
 
     @staticmethod
     def _stop(point: Point, bounds: Bounds, limits: Thresholds) -> str | None:

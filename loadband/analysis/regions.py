@@ -82,7 +82,7 @@ def _place(curve: Curve, reach: Reach, best: float, limits: Thresholds) -> tuple
     end = reach.end(best)
     if end == "slo":
         return "found", "slo", ""
-    if best == curve.users[-1]:
+    if best == curve.users[-1] and end == "range":
         reason = f"throughput still pays for its users at the last level: the optimum is {best:g} users or more"
         return "not_reached", "range", reason
     if best == curve.users[0]:

@@ -107,7 +107,7 @@ def _refusal(levels: Sequence[Level]) -> str | None:
         return "the levels are rates of an open loop: this version judges levels of users only"
     speaking = [level for level in levels if not level.grade.client_limited and not level.grade.evidence]
     unfit = [level for level in speaking if not level.grade.valid]
-    if len(speaking) >= 3 and len(unfit) * 2 > len(speaking):
+    if len(speaking) >= 3 and len(unfit) * 2 >= len(speaking):
         return f"{len(unfit)} of {len(speaking)} levels are not valid: {unfit[0].grade.reasons[-1]}"
     return None
 

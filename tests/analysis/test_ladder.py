@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+from loadband.analysis.ladder import check_ladder
+from loadband.analysis.level import Grade
+from tests.analysis.make_levels import LIMITS, ladder, level
+
+
+def test_gain_is_against_the_next_lower_level_of_the_same_climb() -> None:
+    levels = [level(1, 10, repeat=1), level(2, 15, repeat=1), level(1, 12, repeat=2), level(2, 24, repeat=2)]
+    gains = [each.numbers.gain_pct for each in check_ladder(levels, LIMITS)]
+    assert gains == [None, 50.0, None, 100.0]
+
+
+def test_a_first_level_slower_than_the_next_is_cold() -> None:
+    cold = check_ladder([level(1, 10, ttft_p95_s=0.3), level(2, 20, ttft_p95_s=0.1)], LIMITS)
+    warm = check_ladder([level(1, 10, ttft_p95_s=0.19), level(2, 20, ttft_p95_s=0.1)], LIMITS)
+    assert [each.grade.valid for each in cold] == [False, True]
+    assert all(each.grade.valid for each in warm)
+
+
+def test_errors_that_only_the_first_level_has_are_cold() -> None:
+    cold = check_ladder([level(1, 10, failed=30, ttft_p95_s=0.1), level(2, 20, ttft_p95_s=0.1)], LIMITS)
+    everywhere = check_ladder([level(n, 10.0 * n, failed=30, ttft_p95_s=0.1) for n in (1, 2)], LIMITS)
+    assert [each.grade.valid for each in cold] == [False, True]
+    assert all(each.grade.valid for each in everywhere)
+
+
+def test_the_next_clean_level_is_not_one_that_is_not_valid() -> None:
+    broken = level(2, 20, ttft_p95_s=0.01, grade=Grade().refuse("users were missing"))
+    levels = check_ladder([level(1, 10, ttft_p95_s=0.3), broken, level(4, 40, ttft_p95_s=0.2)], LIMITS)
+    assert levels[0].grade.valid
+
+
+def test_without_first_token_times_cold_is_not_checked() -> None:
+    assert "cold" in check_ladder(ladder({1: 10, 2: 20}), LIMITS)[0].grade.not_checked
+
+
+def test_a_mix_that_differs_by_more_than_chance_is_marked() -> None:
+    levels = [replace(level(n, 10.0 * n), mix={"a": 0.9, "b": 0.1}) for n in (1, 2, 4)]
+    other = replace(level(8, 80), mix={"a": 0.8, "b": 0.2})
+    few = replace(level(16, 90, n=10), mix={"a": 0.8, "b": 0.2})
+    checked = check_ladder([*levels, other, few], LIMITS)
+    assert ["mix" in each.grade.marks for each in checked] == [False, False, False, True, False]
