@@ -1,0 +1,158 @@
+"""From an exchange that ended to its record: every column from where it comes."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from loadband.load.booking import Asked, record_of
+from loadband.load.connection import Connection, parse_address
+from loadband.load.dialects import OpenAIChat, ServerError
+from loadband.load.exchange import Exchange, Timeouts
+from loadband.load.session import Session, StepMark, Work
+from loadband.record import RECORD_COLUMNS, FailureClass, Record, Status, TokenSource
+from tests.load.streams import DONE, delta, finish, text, usage, whole
+
+START = 50.0
+OFFSET = 1_000_000.0
+KEY = "sk-very-secret"
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setenv("LOADBAND_TEST_KEY", KEY)
+    work = Work(
+        host="http://target:8000", model="m", run_id="run", seed=1, prompt_tokens="50-200", max_tokens="64-448",
+        think_time="0", temperature=0.7, ignore_eos=True, tokens_per_character={}, workers=1,
+        timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0},
+        key_variable="LOADBAND_TEST_KEY",
+    )  # fmt: skip
+    session = Session(work, "w0", 0, OFFSET)
+    session.step = StepMark(number=4, repeat=2)
+    return session
+
+
+ASKED = Asked(
+    id="w0-9", scenario="interactive", kind="zh", user=6, step=StepMark(number=3, repeat=2), tokens_asked=120,
+    max_tokens=64, think_s=0.75, in_flight=5, conversation=2, turn=1,
+)  # fmt: skip
+
+
+def exchange_of(*reads: tuple[float, bytes], status: Status = Status.OK, end: float = 1.0) -> Exchange:
+    """An exchange that saw these reads at seconds after its start, and ended so."""
+    connection = Connection(parse_address("http://target:8000"), 1.0)
+    exchange = Exchange(connection, OpenAIChat(), Timeouts(), OFFSET, clock=lambda: START)
+    for at, data in reads:
+        exchange.answer.feed(START + at, data)
+    exchange.answer.finish()
+    exchange.status, exchange.end = status, START + end
+    return exchange
+
+
+def told(record: Record, *unknown: str) -> dict[str, Any]:
+    """The columns that are known, times to the microsecond."""
+    values = {name: getattr(record, name) for name in RECORD_COLUMNS}
+    assert all(values[name] is None for name in unknown), unknown
+    return {
+        name: round(value, 6) if isinstance(value, float) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def test_a_success_column_by_column(session: Session) -> None:
+    stream = whole(
+        delta(reasoning="t"), text("a") + finish(),
+        usage(99, 11, completion_tokens_details={"reasoning_tokens": 6}, prompt_tokens_details={"cached_tokens": 32}),
+        DONE,
+    )  # fmt: skip
+    first, second = stream.index(b"data:"), stream.index(b'"a"')
+    exchange = exchange_of((0.1, stream[:first]), (0.2, stream[first:second]), (0.7, stream[second:]), end=0.8)
+    exchange.connect_s, exchange.sent_s = 0.01, 0.02
+    assert told(record_of(exchange, ASKED, session), "failure_class", "message", "flags", "adapter") == {
+        "id": "w0-9", "worker": "w0", "scenario": "interactive", "kind": "zh", "step": 3, "step_end": 4, "repeat": 2,
+        "user": 6, "conversation": 2, "turn": 1, "started_at": 1_000_050.0, "status": "ok", "http_status": 200,
+        "connect_s": 0.01, "sent_s": 0.02, "first_byte_s": 0.1, "ttft_s": 0.2, "ttfa_s": 0.7, "tpot_s": 0.05,
+        "e2e_s": 0.7, "felt_s": 0.7, "itl_p50_s": 0.5, "itl_p99_s": 0.5, "itl_max_s": 0.5, "events": 2,
+        "output_tokens": 11, "prompt_tokens": 99, "reasoning_tokens": 6, "cached_tokens": 32, "token_source": "usage",
+        "finish_reason": "stop", "think_s": 0.75, "worker_in_flight": 5, "prompt_tokens_asked": 120, "max_tokens": 64,
+        "model_answered": "m", "attempts": 1, "duration_s": 0.8,
+    }  # fmt: skip
+
+
+def test_nothing_came(session: Session) -> None:
+    exchange = exchange_of(status=Status.FAILED, end=0.3)
+    exchange.failure = ServerError(FailureClass.CONNECT, "connection refused")
+    record = record_of(exchange, ASKED, session)
+    known = told(
+        record, "http_status", "first_byte_s", "ttft_s", "e2e_s", "felt_s", "tpot_s", "itl_max_s", "output_tokens",
+        "prompt_tokens", "token_source", "tool_calls", "finish_reason", "model_answered", "connect_s",
+    )  # fmt: skip
+    assert (known["status"], known["failure_class"], known["message"]) == ("failed", "connect", "connection refused")
+    assert (known["events"], known["duration_s"]) == (0, 0.3)
+
+
+SOURCES: list[tuple[bytes, int | None, str | None, float | None, str]] = [
+    (text("a") + text("b") + usage(5, 7), 7, TokenSource.USAGE, 0.0, "the server's count"),
+    (text("a") + text("b"), 2, TokenSource.EVENTS, 0.0, "else the events"),
+    (text("a"), 1, TokenSource.EVENTS, None, "one event has no TPOT"),
+    (finish() + usage(5, 0), 0, TokenSource.USAGE, None, "the server says none: 0 is known"),
+    (finish(), None, None, None, "no event and no count: unknown, not 0"),
+    (text("a") + usage(5, -7), 1, TokenSource.EVENTS, None, "an absurd count is none"),
+]
+
+
+@pytest.mark.parametrize(("stream", "tokens", "source", "tpot", "sentence"), SOURCES, ids=[row[4] for row in SOURCES])
+def test_where_tokens_are_counted(
+    *, session: Session, stream: bytes, tokens: int | None, source: str | None, tpot: float | None, sentence: str
+) -> None:
+    record = record_of(exchange_of((0.1, whole(stream, DONE))), ASKED, session)
+    assert (record.output_tokens, record.token_source, record.tpot_s) == (tokens, source, tpot), sentence
+
+
+def stale(exchange: Exchange) -> None:
+    exchange.stale = True
+
+
+FLAGS: list[tuple[list[tuple[float, bytes]], Status, Callable[[Exchange], None] | None, str | None, str]] = [
+    ([(0.1, whole(text("a"), finish(), DONE))], Status.OK, None, None, "nothing to say"),
+    ([(0.1, whole(text("a"), finish()))], Status.OK, None, "no_done", "a success without [DONE]"),
+    ([(0.1, whole(text("a")))], Status.FAILED, None, None, "a failure says it by its class"),
+    ([(0.1, whole(text("a"), text("b"), DONE))], Status.OK, None, "bursty", "several events in a read"),
+    ([(0.1, whole(text("a"), DONE))], Status.OK, stale, "stale_connection", "a kept connection was closed"),
+    ([(0.1, whole(text("a"), text("b"), finish()))], Status.OK, stale, "bursty;no_done;stale_connection", "all"),
+]
+
+
+@pytest.mark.parametrize(("reads", "status", "do", "flags", "sentence"), FLAGS, ids=[row[4] for row in FLAGS])
+def test_flags(
+    *, session: Session, reads: list[tuple[float, bytes]], status: Status, do: Callable[[Exchange], None] | None,
+    flags: str | None, sentence: str,
+) -> None:  # fmt: skip
+    exchange = exchange_of(*reads, status=status)
+    if do is not None:
+        do(exchange)
+    assert record_of(exchange, ASKED, session).flags == flags, sentence
+
+
+def test_what_a_server_tells_is_fit_for_a_report(session: Session) -> None:
+    body = {
+        "model": f"m\n{KEY} \ud800" + "x" * 400,
+        "choices": [{"delta": {"content": "a"}, "finish_reason": f"{KEY}\ud83d"}],
+    }
+    escaped = b"data: " + json.dumps(body).encode() + b"\n\n"
+    exchange = exchange_of((0.1, whole(escaped, DONE)), status=Status.FAILED)
+    exchange.failure = ServerError(FailureClass.STREAM_ERROR, f"denied:\r\n{KEY} \udfff" + "y" * 400)
+    record = record_of(exchange, ASKED, session)
+    for words in (record.model_answered, record.finish_reason, record.message):
+        assert words is not None
+        words.encode()
+        assert KEY not in words
+        assert len(words) <= 300
+        assert "\n" not in words
+
+
+def test_a_cut_request_keeps_what_it_saw(session: Session) -> None:
+    record = record_of(exchange_of((0.1, whole(text("a"))), (0.2, b""), status=Status.CUT, end=2.0), ASKED, session)
+    assert (record.status, record.failure_class, record.output_tokens, record.duration_s) == ("cut", None, 1, 2.0)
