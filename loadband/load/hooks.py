@@ -16,12 +16,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import gevent
+from greenlet import greenlet
 from locust import events
 from locust.env import Environment
 from locust.event import EventHook
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 
-from loadband.errors import LoadbandError, complain
+from loadband.errors import ExitCode, LoadbandError, complain
 from loadband.load import locust_patches
 from loadband.load.agent import Agent
 from loadband.load.options import add_options
@@ -57,13 +58,25 @@ def _on_init(environment: Environment, runner: Runner, **_: Any) -> None:
     except LoadbandError as error:
         _refuse(environment, runner, error)
     environment.loadband_steward = steward  # type: ignore[attr-defined]
-    gevent.signal_handler(signal.SIGTERM, setattr, steward, "terminated", True)
+    gevent.signal_handler(signal.SIGTERM, _terminate, steward, runner, gevent.getcurrent())
     _listen(environment.events.test_start, lambda **_: steward.test_starts())
     _listen(environment.events.test_stop, lambda **_: steward.test_stopped())
     if isinstance(runner, LocalRunner):
         _install_local(environment, runner, steward)
     else:
         _install_master(environment, steward)
+
+
+def _terminate(steward: Steward, runner: Runner, main: greenlet) -> None:
+    """SIGTERM. Headless, Locust installs its own handler only when the shape is over: until then, end as by Ctrl-C."""
+    steward.terminated = True
+    if not steward.headless:
+        return
+    if runner.shape_greenlet is not None:
+        gevent.get_hub().loop.run_callback(main.throw, KeyboardInterrupt)
+    elif steward.conductor is None:
+        runner.quit()
+        gevent.get_hub().loop.run_callback(main.throw, SystemExit, int(ExitCode.UNANSWERED))
 
 
 def _install_master(environment: Environment, steward: Steward) -> None:

@@ -1,0 +1,138 @@
+"""What a person can get wrong: one line that says what and what to do, the right exit code, and no traceback."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.oracle import Oracle, refused_port, rule, tokens
+from tests.oracle.faults import error, html, json_body, no_such_model, not_http, silent, unauthorised
+from tests.process.running import Ended, finish, group_is_gone, run, start
+
+pytestmark = pytest.mark.process
+
+KEY = "sk-planted-4711"
+
+
+def said(ended: Ended) -> str:
+    """The one line of ours on standard error; everything else would be noise."""
+    assert "Traceback" not in ended.out + ended.err
+    ours = [line for line in ended.err.splitlines() if line.startswith("loadband: ")]
+    assert len(ours) == 1, ended.err
+    return ours[0]
+
+
+def headless(url: str, *words: str) -> list[str]:
+    """A short headless run."""
+    return ["--headless", "-H", url, "--steps", "1", "--hold", "2s", "--no-report", *words]
+
+
+def test_a_target_that_is_down() -> None:
+    with refused_port() as port:
+        ended = run(headless(f"http://127.0.0.1:{port}"))
+    assert ended.code == 4
+    assert "cannot reach" in said(ended) and "refused" in said(ended)
+
+
+def test_a_target_that_is_down_with_processes_leaves_no_orphan() -> None:
+    with refused_port() as port:
+        process = start(headless(f"http://127.0.0.1:{port}", "--processes", "2"))
+        ended = finish(process, 30)
+    assert ended.code == 4
+    assert group_is_gone(process)
+    assert "cannot reach" in said(ended)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the server does, and what must be said of it."""
+
+    told: Callable[[Oracle], None]
+    code: int
+    words: tuple[str, ...]
+
+
+FAULTS = {
+    "an SSH port": Fault(lambda o: o.script(rule(not_http(), method=None)), 4, ("does not speak HTTP", "port")),
+    "a port that is silent": Fault(lambda o: o.script(rule(silent(), method=None)), 4, ("does not answer",)),
+    "a wrong path": Fault(lambda o: o.script(rule(error(404, "Not Found"))), 2, ("404", "Not Found", "path")),
+    "an unknown model": Fault(lambda o: o.script(rule(no_such_model("m"))), 2, ("404", "does not exist", "--model")),
+    "a login page": Fault(lambda o: o.script(rule(html())), 4, ("no stream", "Sign in")),
+    "a server that loads its model": Fault(
+        lambda o: o.script(rule(error(503, "Loading model"), method=None)), 4, ("503", "Loading model")
+    ),
+    "no model name": Fault(
+        lambda o: o.script(rule(json_body({"data": []}), method="GET", path="/v1/models"), rule(tokens())),
+        2,
+        ("--model",),
+    ),
+    "two models": Fault(
+        lambda o: o.script(
+            rule(json_body({"data": [{"id": "a"}, {"id": "b"}]}), method="GET", path="/v1/models"), rule(tokens())
+        ),
+        2,
+        ("--model", "a, b"),
+    ),
+    "a refused request": Fault(lambda o: o.script(rule(error(400, "max_tokens too large"))), 2, ("400", "too large")),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_target_that_is_not_fit_is_refused_before_load(oracle: Oracle, fault: Fault) -> None:
+    fault.told(oracle)
+    ended = run(headless(oracle.url, "--first-token-timeout", "1s"))
+    assert ended.code == fault.code, ended.err
+    for word in fault.words:
+        assert word in said(ended)
+
+
+@pytest.mark.parametrize("key", [KEY, None], ids=["wrong", "missing"])
+def test_a_key_that_is_wrong_or_missing_names_its_variable_and_never_itself(oracle: Oracle, key: str | None) -> None:
+    oracle.script(rule(unauthorised(), method=None))
+    ended = run(headless(oracle.url), {"LOADBAND_API_KEY": key} if key else None)
+    assert ended.code == 2
+    assert "401" in said(ended) and "LOADBAND_API_KEY" in said(ended)
+    assert KEY not in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--steps", "4,2"], "rise"),
+        (["--steps", "1:64:x1"], "x1"),
+        (["--steps", "one"], "one"),
+        (["--hold", "soon"], "256req"),
+        (["--settle", "later"], "auto"),
+        (["--slo", "ttft<1"], "ttft"),
+        (["--prompt-tokens", "200-50"], "200-50"),
+        (["--max-tokens", "0"], "token"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_malformed_option_is_refused_by_the_parser(words: list[str], hint: str) -> None:
+    ended = run(["--headless", "-H", "http://127.0.0.1:9", *words])
+    assert ended.code == 2
+    assert hint in ended.err.splitlines()[-1]
+    assert "Traceback" not in ended.err
+
+
+def test_steps_and_users_contradict_each_other() -> None:
+    ended = run(headless("http://127.0.0.1:9", "-u", "3"))
+    assert ended.code == 2
+    assert "-u" in said(ended)
+
+
+def test_a_run_directory_with_something_in_it_is_left_alone(oracle: Oracle, tmp_path: Path) -> None:
+    (tmp_path / "precious.csv").write_text("1\n")
+    ended = run(headless(oracle.url, "--run-dir", str(tmp_path)))
+    assert ended.code == 2
+    assert "not empty" in said(ended) and "--run-dir" in said(ended)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.csv"]
+    assert oracle.log().requests == []
+
+
+def test_no_target_at_all() -> None:
+    ended = run(["--headless", "--steps", "1"])
+    assert ended.code == 2
+    assert "-H" in said(ended)

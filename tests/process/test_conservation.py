@@ -1,0 +1,112 @@
+"""Nothing is lost: every request that the server saw is in the files, however the run ends."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loadband import rundir
+from loadband.record import Status
+from tests.oracle import Oracle, tokens
+from tests.process.running import Ended, Files, finish, start
+
+pytestmark = pytest.mark.process
+
+STREAM = tokens(ttft_ms=50, itl_ms=40, n=100)
+"""An answer of 4 s: longer than a level."""
+
+PLACES = {"local": [], "two processes": ["--processes", "2"]}
+
+
+def words(oracle: Oracle, path: Path, *more: str) -> list[str]:
+    """Two short levels with streams that outlast them."""
+    return [
+        "--headless", "-H", oracle.url, "--steps", "2,5", "--hold", "2s", "--settle", "0s", "--think-time", "0",
+        "--run-dir", str(path), *more,
+    ]  # fmt: skip
+
+
+def check(oracle: Oracle, files: Files) -> None:
+    """Started = ok + failed + cut = what the server saw; tokens and Locust's own table agree."""
+    log, statuses = oracle.log(), files.statuses
+    probes = files.run["probe"]
+    rows = files.rows(rundir.REQUESTS)
+    assert len(rows) == len(log.requests) - probes["requests"]
+    assert files.total("started") == statuses.total()
+    for status in (Status.OK, Status.FAILED, Status.CUT):
+        assert files.total(status) == statuses[status]
+    assert files.aggregated == statuses[Status.OK] + statuses[Status.FAILED]
+    assert files.total("output_tokens_ok") == 100 * statuses[Status.OK]
+    assert len({row["id"] for row in rows}) == len(rows)
+    cut_by_server = sum(request.tokens for request in log.aborts)
+    assert files.total("output_tokens_cut") <= cut_by_server
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
+def test_a_plan_that_ends_drains_every_request(oracle: Oracle, tmp_path: Path, place: list[str]) -> None:
+    oracle.script(STREAM)
+    ended = finish(start(words(oracle, tmp_path / "run", "--no-report", *place)))
+    files = Files(tmp_path / "run")
+    assert ended.code == 0, ended.err
+    assert files.run["how"] == "plan"
+    assert files.run["ended"] is not None
+    assert set(files.statuses) == {Status.OK}
+    assert oracle.log().aborts == []
+    check(oracle, files)
+    assert [(row["target"], row["ended_by"]) for row in files.rows(rundir.STEPS)] == [("2", "hold"), ("5", "hold")]
+
+
+def interrupt_group(process: subprocess.Popen[str]) -> None:
+    """Ctrl-C in a terminal."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def terminate_group(process: subprocess.Popen[str]) -> None:
+    """What a service manager does."""
+    os.killpg(process.pid, signal.SIGTERM)
+
+
+def terminate_master(process: subprocess.Popen[str]) -> None:
+    """`kill` of the process that was started."""
+    process.terminate()
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [(interrupt_group, "interrupted"), (terminate_group, "terminated"), (terminate_master, "terminated")],
+    ids=["Ctrl-C", "SIGTERM to the group", "SIGTERM to the master"],
+)
+def test_a_run_that_is_ended_keeps_its_cut_requests(
+    oracle: Oracle, tmp_path: Path, place: list[str], end: Callable[[subprocess.Popen[str]], None], how: str
+) -> None:
+    oracle.script(STREAM)
+    process = start(words(oracle, tmp_path / "run", "--hold", "60s", "--no-report", *place))
+    oracle.wait_until(lambda log: len(log.requests) >= 8, 60)
+    time.sleep(1.5)
+    end(process)
+    ended: Ended = finish(process, 30)
+    files = Files(tmp_path / "run")
+    assert "Traceback" not in ended.err, ended.err
+    assert files.run["how"] == how
+    assert files.statuses[Status.CUT] > 0
+    oracle.wait_until(lambda log: log.open_connections == 0)
+    assert files.statuses[Status.CUT] == len(oracle.log().aborts)
+    check(oracle, files)
+
+
+def test_killing_the_master_loses_at_most_the_last_report(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=10, itl_ms=10, n=10))
+    process = start(words(oracle, tmp_path / "run", "--hold", "60s", "--no-report"))
+    oracle.wait_until(lambda log: len(log.requests) >= 60, 60)
+    seen = len(oracle.log().requests)
+    time.sleep(1.5)
+    process.kill()
+    process.communicate()
+    files = Files(tmp_path / "run")
+    assert files.run["ended"] is None
+    assert files.statuses[Status.OK] >= seen - files.run["probe"]["requests"] - 2
