@@ -5,6 +5,7 @@ Knows: arguments, which outputs are written, exit codes. Must not know: formulas
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,6 +49,14 @@ def _show(analysis: Analysis, where: Path | None, *, as_data: bool) -> None:
         print_report(analysis, None if where is None else str(where))
 
 
+def _seconds(text: str) -> float:
+    """A time of 0 s or more; argparse names the option when this refuses."""
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(text)
+    return seconds
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
         """A wrong argument is a user's mistake like any other: one line, exit code 2."""
@@ -71,7 +80,7 @@ def _curve_parser() -> argparse.ArgumentParser:
         description="The verdict of a table with a row per level: users, and output_tok_s, total_tok_s or req_s.",
     )
     parser.add_argument("table", type=Path, metavar="TABLE.csv", help="columns: see docs/verdict.md")
-    parser.add_argument("--think", type=float, metavar="S", help="mean pause of a user between requests, seconds")
+    parser.add_argument("--think", type=_seconds, metavar="S", help="mean pause of a user between requests, seconds")
     _common(parser)
     return parser
 

@@ -51,7 +51,7 @@ def _best(verdict: Verdict) -> str:
     if verdict.curve is not None and operating.low is not None and operating.high is not None:
         ends = [verdict.curve.in_flight_at(each) for each in _whole(operating.low, operating.high)]
         if ends[0] is not None and ends[1] is not None:
-            flight = f" ({ends[0]:.3g}–{ends[1]:.3g} in flight)"
+            flight = f" ({_between(*(f'{end:.3g}' for end in ends))} in flight)"
     if operating.status == "not_reached":
         return f"Best not reached: {users(operating.users)} users or more{flight}; more levels above are needed."
     if operating.status == "at_or_below_first":
@@ -80,7 +80,11 @@ def _span(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "?"
     ends = _whole(low, high)
-    return users(ends[0]) if ends[0] == ends[1] else f"{users(ends[0])}–{users(ends[1])}"
+    return _between(users(ends[0]), users(ends[1]))
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low}–{high}"
 
 
 def _beyond(operating: Operating) -> str:

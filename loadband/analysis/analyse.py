@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from loadband.analysis.client_health import WORKER_LOST
+from loadband.analysis.level import Level
 from loadband.analysis.run_files import RunFiles, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
 from loadband.analysis.table_file import read_table
@@ -44,7 +46,7 @@ def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     text = slo if slo is not None else files.run.get("slo")
     objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
     levels = levels_of_run(files, objectives, limits)
-    verdict = judge(levels, objectives, limits, _facts(files, len({level.users for level in levels})))
+    verdict = judge(levels, objectives, limits, _facts(files, levels))
     model = files.run.get("model") or "model unknown"
     notes = (*files.notes, *gap_names(files.requests))
     return Analysis(f"{model} at {files.run.get('host') or 'host unknown'}", verdict, files.run, notes)
@@ -68,11 +70,11 @@ def gap_names(requests: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _facts(files: RunFiles, held: int) -> Facts:
+def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
     plan = files.run.get("plan")
     planned = len(plan.get("levels") or ()) if isinstance(plan, dict) else 0
     return Facts(
-        ladder=max(planned, held) > 1,
+        ladder=max(planned, len({level.users for level in levels})) > 1,
         target_lost=files.run.get("how") == TARGET_LOST,
-        workers_lost=bool((files.requests["status"] == Status.LOST).any()),
+        workers_lost=any(WORKER_LOST in level.grade.marks for level in levels),
     )

@@ -22,6 +22,9 @@ from loadband.record import FailureClass, Status
 LOST_STATES = ("lost", "missing")
 """What `workers.csv` says of a worker that died."""
 
+WORKER_LOST = "worker_lost"
+"""The mark of a level during which a worker died."""
+
 SILENT_S = 5.0
 """Workers report each second: one that does not for this long was lost, or as good as."""
 
@@ -37,7 +40,7 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     gone = _gone(workers, hold)
     if gone or bool((ended["status"] == Status.LOST).any()):
         names = f" ({', '.join(gone)})" if gone else ""
-        grade = grade.refuse(f"a worker was lost{names}", client_limited=True)
+        grade = grade.refuse(f"a worker was lost{names}", client_limited=True, word=WORKER_LOST)
     own = int((ended["failure_class"] == FailureClass.CLIENT).sum())
     if own:
         reason = f"the client ran out of descriptors or ports ({own} requests): raise `ulimit -n` or use more machines"

@@ -103,13 +103,14 @@ class Grade:
     """Checks that a run of our own should have fed, and did not."""
     evidence: Evidence | None = None
 
-    def refuse(self, reason: str, *, client_limited: bool = False) -> "Grade":
-        """This grade, not valid."""
+    def refuse(self, reason: str, *, client_limited: bool = False, word: str | None = None) -> "Grade":
+        """This grade, not valid; `word` names a fault that others look for."""
         return replace(
             self,
             valid=False,
             client_limited=self.client_limited or client_limited,
             reasons=(*self.reasons, reason),
+            marks=(*self.marks, word) if word else self.marks,
         )
 
     def mark(self, word: str, reason: str) -> "Grade":

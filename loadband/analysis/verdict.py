@@ -150,11 +150,14 @@ def _confidence(levels: Sequence[Level], refused: str | None) -> tuple[str, str]
     doubts = [f"{mark} at {level.users:g}" for level in valid for mark in level.grade.marks if mark in LOWERING]
     unchecked = sorted({word for level in valid for word in level.grade.not_checked})
     undecided = sorted({word for level in valid for word in level.grade.undecided})
-    doubts += [f"not checked: {word}" for word in unchecked] + [f"undecided: {word}" for word in undecided]
-    if not doubts:
-        return "medium", "no interval yet"
-    more = f" and {len(doubts) - 3} more" if len(doubts) > 3 else ""
-    return "low", f"{', '.join(doubts[:3])}{more}".replace("_", " ")
+    said = [_few(doubts), "undecided: " + _few(undecided), "not checked: " + _few(unchecked)]
+    told = [text for text, words in zip(said, (doubts, undecided, unchecked), strict=True) if words]
+    return ("low", "; ".join(told).replace("_", " ")) if told else ("medium", "no interval yet")
+
+
+def _few(words: list[str]) -> str:
+    more = f" and {len(words) - 3} more" if len(words) > 3 else ""
+    return ", ".join(words[:3]) + more
 
 
 def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from loadband.analysis.curve import fit, metric_of, unimodal
 from loadband.analysis.level import Grade
-from tests.analysis.make_levels import ladder, level
+from tests.analysis.make_levels import ladder, level, verdict_of
 
 POSITIVE = st.floats(1, 1000)
 
@@ -39,6 +39,15 @@ def test_scaling_all_rates_scales_only_rates(xs: list[float], factor: float) -> 
     assert other is not None
     assert list(other.x) == pytest.approx(list(one.x * factor))
     assert list(other.e2e_s) == pytest.approx(list(one.e2e_s))
+
+
+@given(st.lists(POSITIVE, min_size=3, max_size=8), st.floats(0.01, 100))
+def test_scaling_all_rates_leaves_the_verdict_alone(xs: list[float], factor: float) -> None:
+    one = verdict_of(ladder(dict(enumerate(xs, 1)), e2e_mean_s=1.0))
+    other = verdict_of(ladder({n: x * factor for n, x in enumerate(xs, 1)}, e2e_mean_s=1.0))
+    assert (other.operating.status, other.operating.users) == (one.operating.status, one.operating.users)
+    assert (other.saturation.status, other.failure.status) == (one.saturation.status, one.failure.status)
+    assert other.linear_upto == pytest.approx(one.linear_upto)
 
 
 def test_between_levels_it_is_straight_in_logarithms() -> None:

@@ -126,6 +126,7 @@ def test_a_worker_that_falls_silent_was_lost(tmp_path: Path) -> None:
     grades = [level.grade for level in levels_of(built.path)]
     assert [grade.client_limited for grade in grades] == [False, True, False]
     assert "a worker was lost (w1)" in grades[1].reasons[0]
+    assert analyse_run(built.path, None, LIMITS).verdict.exit_code == 3
     assert "client_cpu" in grades[2].undecided
 
 

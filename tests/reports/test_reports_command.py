@@ -1,0 +1,211 @@
+"""`python -m reports` as a user meets it."""
+
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from loadband.analysis.level import STEP_TABLE_COLUMNS
+from reports.__main__ import main
+from tests.analysis.build_run import Build, Built, Server, build_run
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "reports" / "verdict.schema.json").read_text())
+BUILD = Build(levels=(2, 4, 8, 16, 32), hold_s=30.0, server=Server(slots=8))
+TABLE = "users,output_tok_s,ttft_p99_s\n1,100,0.1\n2,198,0.1\n4,380,0.1\n8,760,0.1\n16,1430,0.2\n32,1460,0.9\n"
+STEP_TABLE = (
+    "step repeat users offered_req_s in_flight hold_s requests ok failed cut error_rate req_s goodput_req_s "
+    "output_tok_s prompt_tok_s total_tok_s tok_s_user output_tok_s_cv gain_pct ttft_mean_s ttft_p50_s ttft_p90_s "
+    "ttft_p95_s ttft_p99_s tpot_mean_s tpot_p50_s tpot_p95_s tpot_p99_s itl_p50_s itl_p99_s e2e_mean_s e2e_p50_s "
+    "e2e_p95_s e2e_p99_s output_ratio schedule_lag_p99_s valid marks reasons"
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    findings = {"findings": ["the server ignores `ignore_eos`"], "model": "tiny [bold]"}
+    return build_run(tmp_path_factory.mktemp("reports") / "run", BUILD, run=findings)
+
+
+def validated(text: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(text)
+    jsonschema.validate(data, SCHEMA)
+    return data
+
+
+def test_the_report_of_a_run(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(built.path)]) == 0
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[0] == "tiny [bold] at http://gpu1:8000"
+    assert lines[1].split()[0] == "users"
+    assert lines[2].split()[0] == "2"
+    assert any(line == "Found: the server ignores `ignore_eos`" for line in lines)
+    assert any(line.startswith("Best 8 users (8 in flight), operating point 8.") for line in lines)
+    assert lines[-1] == f"Report: {built.path}/report/report.md"
+    assert "\x1b" not in "".join(lines)
+
+
+def test_the_files_of_a_report(built: Built) -> None:
+    assert main([str(built.path)]) == 0
+    report = built.path / "report"
+    verdict = validated((report / "verdict.json").read_text())
+    assert verdict["operating_point"]["users"] == 8
+    assert verdict["exit_code"] == 0
+    with (report / "step_table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == STEP_TABLE.split()
+    assert list(STEP_TABLE_COLUMNS) == STEP_TABLE.split()
+    assert [row["users"] for row in rows] == ["2", "4", "8", "16", "32"]
+    assert {row["valid"] for row in rows} == {"1"}
+    assert (report / "figures" / "throughput.png").read_bytes()[1:4] == b"PNG"
+    assert "<svg" in (report / "figures" / "throughput.svg").read_text()
+    text = (report / "report.md").read_text()
+    assert text.startswith("# Loadband: tiny \\[bold\\] at http://gpu1:8000\n\n**Best 8 users")
+    assert "![Throughput and time to first token over users](figures/throughput.png)" in text
+    assert "`error_limit` 0.01" in text
+
+
+def test_the_step_table_gives_the_same_curve(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(built.path), "--json"])
+    run = validated(capsys.readouterr().out)
+    assert main(["curve", str(built.path / "report" / "step_table.csv"), "--json"]) == 0
+    table = validated(capsys.readouterr().out)
+    for part, key in (("operating_point", "users"), ("band", "low"), ("band", "high"), ("saturation", "at")):
+        assert table[part][key] == pytest.approx(run[part][key], rel=1e-3)
+    assert table["confidence"] == "low"
+
+
+def test_json_is_the_only_thing_on_standard_output(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(built.path), "--json"]) == 0
+    out = capsys.readouterr()
+    validated(out.out)
+    assert out.err == ""
+
+
+def test_an_slo_gates(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(built.path), "--slo", "tpot_p95<=1s,error_rate<=1%", "--json"]) == 0
+    met = validated(capsys.readouterr().out)
+    assert [each["result"] for each in met["slo"]] == ["met", "met"]
+    assert main([str(built.path), "--slo", "tpot_p95<=1ms", "--json"]) == 1
+    assert validated(capsys.readouterr().out)["exit_code"] == 1
+    assert main([str(built.path), "--slo", "e2e_p50<=500ms@32"]) == 1
+    assert "missed at 32 users" in capsys.readouterr().out
+
+
+def test_the_slo_of_the_run_is_the_default(tmp_path: Path) -> None:
+    built = build_run(tmp_path / "run", BUILD, slo="tpot_p95<=1ms")
+    assert main([str(built.path), "--json"]) == 1
+    assert main([str(built.path), "--json", "--slo", "tpot_p95<=1s"]) == 0
+
+
+def test_one_level_needs_no_band(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    built = build_run(tmp_path / "run", Build(levels=(8,), hold_s=30.0))
+    assert main([str(built.path)]) == 0
+    assert "One level says nothing about a band" in capsys.readouterr().out
+
+
+def test_a_ladder_of_two_levels_cannot_be_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    built = build_run(tmp_path / "run", Build(levels=(4, 8), hold_s=30.0))
+    assert main([str(built.path)]) == 3
+    assert "needs at least 5 valid levels for an interior optimum, 3 for a direction" in capsys.readouterr().out
+
+
+def test_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(TABLE)
+    assert main(["curve", str(table)]) == 0
+    said = capsys.readouterr().out
+    assert "operating point 16" in said
+    assert "Not checked, a table does not tell:" in said
+    assert list(tmp_path.iterdir()) == [table]
+
+
+def test_thresholds_are_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(TABLE)
+    main(["curve", str(table), "--json", "--threshold", "band_power=0.5"])
+    wide = validated(capsys.readouterr().out)
+    main(["curve", str(table), "--json"])
+    usual = validated(capsys.readouterr().out)
+    assert wide["thresholds"]["band_power"] == 0.5
+    assert wide["band"]["low"] < usual["band"]["low"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "RUN_DIR"),
+        (["nowhere"], "holds no run.json"),
+        (["curve", "nowhere.csv"], "cannot read nowhere.csv"),
+        (["curve", "table.csv", "--think", "long"], "--think"),
+        (["curve", "table.csv", "--think", "-1"], "--think"),
+        (["curve", "table.csv", "--think", "nan"], "--think"),
+        (["curve", "table.csv", "--slo", "ttft<=1"], "needs a unit"),
+        (["curve", "table.csv", "--threshold", "speed=1"], "there is no threshold 'speed'"),
+        (["curve", "table.csv", "--threshold", "weight=much"], "needs a number"),
+    ],
+)
+def test_a_users_mistake_is_one_line(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text(TABLE)
+    assert main(arguments) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.startswith("loadband: ")
+    assert out.err.count("\n") == 1
+    assert says in out.err
+
+
+def test_a_report_that_cannot_be_written(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for file in built.path.glob("*.*"):
+        (copy / file.name).write_bytes(file.read_bytes())
+    (copy / "report").write_text("in the way")
+    assert main([str(copy)]) == 2
+    assert "cannot write the report" in capsys.readouterr().err
+
+
+def test_a_run_without_a_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=10.0))
+    for name in ("steps.csv", "requests.csv", "seconds.csv"):
+        (built.path / name).unlink()
+    assert main([str(built.path)]) == 3
+    assert "No level was held" in capsys.readouterr().out
+
+
+def test_reports_import_neither_locust_nor_gevent() -> None:
+    code = (
+        "import sys, reports.__main__, reports.figure; print([m for m in ('locust', 'gevent') if m in sys.modules], "
+        "any(m.startswith('loadband.load') for m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[] False\n"
+
+
+def test_an_output_that_is_not_utf8_is_no_traceback(built: Built) -> None:
+    command = [sys.executable, "-m", "reports", str(built.path)]
+    environment = {"PYTHONIOENCODING": "ascii", "PATH": ""}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.timing
+def test_a_report_over_twenty_thousand_requests_takes_three_seconds(tmp_path: Path) -> None:
+    levels = (16, 32, 64, 128, 256, 384)
+    built = build_run(tmp_path / "run", Build(levels=levels, hold_s=60.0, server=Server(slots=96, tokens=(20, 40))))
+    assert len(built.records) > 20_000
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "reports", str(built.path)], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0
+    assert time.monotonic() - begin < 5  # 2.5 s on two idle cores; the rest is for a busy machine

@@ -1,0 +1,63 @@
+import pytest
+
+from loadband.analysis.level import Level
+from loadband.analysis.verdict import Verdict
+from reports.wording import summary, users
+from tests.analysis.make_levels import ladder, level, outage, verdict_of
+
+SHARP = {1: 10.0, 2: 20.0, 4: 40.0, 8: 80.0, 12: 120.0, 16: 121.0, 32: 121.0}
+
+
+def first(levels: list[Level]) -> str:
+    return summary(verdict_of(levels))[0]
+
+
+def test_the_sentence_people_come_for() -> None:
+    levels = [level(n, x, n=1000, in_flight=n * 0.99) for n, x in SHARP.items()]
+    assert first(levels) == (
+        "Best 12–13 users (11.9–12.9 in flight), operating point 12. Linear up to 12; saturated in (8, 12]. "
+        "Failure not reached up to 32 users: 0 errors in 7,000 requests, below 0.04% (95 %). No interval yet: one run."
+    )
+
+
+@pytest.mark.parametrize(
+    ("levels", "begins"),
+    [
+        (ladder({1: 10, 2: 20, 4: 40}), "Best not reached: 4 users or more"),
+        (ladder({8: 10, 16: 10, 32: 10}), "Best at or below the first level of 8 users"),
+        (ladder({1: 10, 2: 10, 4: 10}), "Best at 1 user: every further user only waits."),
+        (ladder({1: 40, 2: 42, 4: 62, 8: 77}), "No single best number of users: several optima: 1 and 4"),
+        (ladder({4: 40, 8: 80, 16: 82, 32: 82}), "Best not established: the optimum lies between"),
+        (ladder({4: 40, 8: 80}), "No best number of users: needs at least 5 valid levels"),
+        ([], "No level was held: give --steps"),
+    ],
+)
+def test_every_answer_has_its_words(levels: list[Level], begins: str) -> None:
+    assert first(levels).startswith(begins)
+
+
+def test_one_level_says_its_number_and_what_it_cannot_say() -> None:
+    assert first(ladder({8: 843.0})) == (
+        "8 users: 843 output tokens/s. One level says nothing about a band: give --steps for a ladder."
+    )
+    assert "the level is not valid: the target failed" in first([level(8, 10, grade=outage())])
+
+
+def test_failure_points_and_advice() -> None:
+    said = summary(verdict_of([*ladder({1: 10, 2: 20, 4: 40, 8: 80}), level(16, 90, failed=160)]))
+    assert "set by the failure point" in said[0]
+    assert "Failure point in (8, 16], errors: 16.0% of the requests failed at 16 users." in said[0]
+    assert said[-1].startswith("To narrow this, add the levels ")
+
+
+def test_a_refusal_is_the_whole_answer() -> None:
+    assert summary(_refused()) == ["Refused: the levels come from different builds (a, b): give one table per build."]
+
+
+def _refused() -> Verdict:
+    return verdict_of([level(n, 10.0 * n, build=build) for n, build in ((1, "a"), (2, "a"), (4, "b"))])
+
+
+@pytest.mark.parametrize(("count", "text"), [(12.0, "12"), (12.4, "12"), (3.7, "3.7"), (4.02, "4"), (1200.0, "1200")])
+def test_users_as_a_person_says_them(count: float, text: str) -> None:
+    assert users(count) == text
