@@ -28,6 +28,9 @@ LONGEST_PAUSE_S = 60
 DOWN_AFTER = 3
 """Refused or broken connections in a row, over all workers, after which the target counts as gone."""
 
+GONE_AFTER_S = 15.0
+"""A worker that has not reported for this long is gone: its users and requests count no more."""
+
 _OK, _CUT = COUNTERS.index("output_tokens_ok"), COUNTERS.index("output_tokens_cut")
 _STATUS = RECORD_COLUMNS.index("status")
 _CLASS = RECORD_COLUMNS.index("failure_class")
@@ -44,6 +47,7 @@ class Worker:
     """Mean over its last report interval."""
     in_flight_now: int = 0
     gate_epoch: int = 0
+    heard_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -70,6 +74,7 @@ class Pen:
         self._waiting: list[list[Any]] = []
         self._tokens: Counter[int] = Counter()
         self._unreached = 0
+        self._now = 0.0
         self._told: int | None = None
         """The newest second whose users and requests in flight are written."""
         for name in rundir.COLUMNS:
@@ -82,6 +87,7 @@ class Pen:
         worker.in_flight = report["in_flight"]
         worker.in_flight_now = report["in_flight_now"]
         worker.gate_epoch = report["gate_epoch"]
+        worker.heard_at = self._now = now
         self._write_records(report["records"])
         for row in report["counters"]:
             self.totals.started += row[2]
@@ -92,6 +98,7 @@ class Pen:
 
     def tick(self, now: float) -> None:
         """Write what is known of the seconds before `now`. Called about once a second; a second is written once."""
+        self._now = now
         over = math.floor(now) - 1
         self._write_seconds(over, [row for row in self._waiting if row[0] <= over])
         self._waiting = [row for row in self._waiting if row[0] > over]
@@ -110,12 +117,12 @@ class Pen:
 
     @property
     def users(self) -> int:
-        """Users over all workers, as last reported."""
-        return sum(worker.users for worker in self.workers.values())
+        """Users over all workers that are there, as last reported."""
+        return sum(worker.users for worker in self._present())
 
     def in_flight_since(self, gate_epoch: int, workers: int) -> int | None:
         """Requests in flight now; None until `workers` workers reported since the gate last moved."""
-        told = [worker for worker in self.workers.values() if worker.gate_epoch == gate_epoch]
+        told = [worker for worker in self._present() if worker.gate_epoch == gate_epoch]
         return sum(worker.in_flight_now for worker in told) if len(told) >= max(workers, 1) else None
 
     @property
@@ -143,10 +150,13 @@ class Pen:
             del self._tokens[second]
         return [float(self._tokens[second]) for second in range(first, last)]
 
+    def _present(self) -> list[Worker]:
+        return [worker for worker in self.workers.values() if self._now - worker.heard_at < GONE_AFTER_S]
+
     def _write_seconds(self, over: int, rows: list[list[Any]]) -> None:
         """The first row of each second up to `over` that has none, then these counters."""
         appender = self._directory.appender(rundir.SECONDS)
-        in_flight = sum(worker.in_flight for worker in self.workers.values())
+        in_flight = sum(worker.in_flight for worker in self._present())
         first = over if self._told is None else max(self._told + 1, over + 1 - LONGEST_PAUSE_S)
         for second in range(first, over + 1):
             appender.append([second, "", self.users, in_flight, *[0] * len(COUNTERS)])

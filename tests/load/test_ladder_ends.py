@@ -72,7 +72,9 @@ def test_stopped(after: int, held: tuple[float | None, float | None], sentence: 
 def test_stopped_before_it_began() -> None:
     ladder = Ladder(plan("2"))
     assert ladder.stop(1000.0) is None
-    assert ladder.look(Sight(now=1001.0, users=0, in_flight=0, ok=0, ended=0)).finished
+    assert ladder.look(Sight(now=1001.0, users=0, in_flight=None, ok=0, ended=0)).users == 0
+    assert ladder.stop(1002.0) is None
+    assert ladder.look(Sight(now=1002.0, users=0, in_flight=0, ok=0, ended=0)).finished, "stopping twice is once"
 
 
 @given(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadband.load.pen import NEWEST, Pen
+from loadband.load.pen import GONE_AFTER_S, NEWEST, Pen
 from loadband.record import FailureClass, Record, Status
 from loadband.rundir import RunDirectory
 from tests.load.records import counts, ended, record, report
@@ -39,6 +39,21 @@ def test_in_flight_is_known_when_every_process_told_since_the_gate_moved(pen: Pe
     assert pen.in_flight_since(1, 2) is None, "one of them has not heard of it"
     pen.absorb(report("w1", in_flight_now=0, gate_epoch=1), 1002.0)
     assert pen.in_flight_since(1, 2) == 1
+
+
+def test_a_worker_that_fell_silent_counts_no_more(pen: Pen) -> None:
+    pen.absorb(report("w0", users=5, in_flight_now=5), 1000.0)
+    pen.absorb(report("w1", users=4, in_flight_now=4), 1000.0)
+    for second in range(1001, 1000 + int(GONE_AFTER_S)):
+        pen.absorb(report("w1", users=4, in_flight_now=1), float(second))
+        pen.tick(second + 0.1)
+        assert pen.users == 9, "it may only be late"
+    pen.tick(1000.0 + GONE_AFTER_S)
+    assert pen.users == 4
+    assert pen.in_flight_since(0, 2) is None
+    assert pen.in_flight_since(0, 1) == 1
+    pen.absorb(report("w0", users=5), 1020.0)
+    assert pen.users == 9, "it was only late"
 
 
 def refused(failure_class: str = FailureClass.CONNECT) -> Record:
