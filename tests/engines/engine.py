@@ -13,6 +13,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = ROOT / "deploy" / "engines" / "llamacpp.py"
+INSTALLED = ROOT / ".engine" / "venv" / "bin" / "python"
+
+
+def engine_python() -> str:
+    """The interpreter that has the engine's packages: the one `make engine` set up, else ours."""
+    return str(INSTALLED) if INSTALLED.exists() else sys.executable
 
 
 class EngineError(RuntimeError):
@@ -28,7 +34,7 @@ class LlamaCpp:
         """Start it on a free port; `arguments` go to the launcher."""
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  a pipe that nobody empties would stop the engine
         self._process = subprocess.Popen(
-            [sys.executable, str(LAUNCHER), "--port", "0", "--die-with-parent", *arguments],
+            [engine_python(), str(LAUNCHER), "--port", "0", "--die-with-parent", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
