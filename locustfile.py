@@ -1,6 +1,7 @@
 """Loadband: start Locust with this file. `locust -H http://HOST:PORT`, or headless with `--steps 1,2,4,8`.
 
 This is the menu: the user classes that can be run, and the hooks that make Locust a load test for language models.
+`python locustfile.py --help` explains every option, Locust's own and ours.
 """
 
 import sys
@@ -12,3 +13,8 @@ from loadband.load import hooks
 from scenarios.interactive import InteractiveUser
 
 __all__ = ["InteractiveUser", "hooks"]
+
+if __name__ == "__main__":
+    from locust.main import main
+
+    main()  # type: ignore[no-untyped-call]
