@@ -36,9 +36,11 @@ class Agent:
         runner.register_message(GATE, self._on_gate)
 
     def begin(self) -> None:
-        """A test starts: the work was sent before."""
+        """A test starts. The work was sent before; none means that the master refused the test."""
+        self.session = None
+        self._environment.loadband_session = None  # type: ignore[attr-defined]
         if self._work is None:
-            raise RuntimeError("a test started before the master sent its work")
+            return
         index = max(self._runner.worker_index, 0)
         name = "local" if isinstance(self._runner, LocalRunner) else f"w{index}"
         self.session = Session(self._work, name, index, time.time() - time.perf_counter())
@@ -66,7 +68,7 @@ class Agent:
         }
 
     def _on_work(self, msg: Any, **_: Any) -> None:
-        self._work = Work(**msg.data)
+        self._work = Work(**msg.data) if msg.data else None
         self._step = StepMark()
 
     def _on_step(self, msg: Any, **_: Any) -> None:

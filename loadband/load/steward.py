@@ -20,6 +20,7 @@ from locust.runners import MasterRunner, Runner
 
 from loadband import plan, rundir
 from loadband.errors import ExitCode, LoadbandError, UsageError, complain
+from loadband.load.agent import WORK
 from loadband.load.conductor import Conductor
 from loadband.load.connection import parse_address
 from loadband.load.exchange import Timeouts
@@ -99,6 +100,7 @@ class Steward:
             self.begin()
         except LoadbandError as error:
             complain(error)
+            self._runner.send_message(WORK, None)
             gevent.spawn_later(0.1, self._runner.stop)
 
     def test_stopped(self) -> None:

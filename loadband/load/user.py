@@ -15,6 +15,7 @@ from locust import User
 from locust.env import Environment
 
 from loadband.load.booking import Asked, record_of
+from loadband.load.connection import Connection
 from loadband.load.exchange import Exchange
 from loadband.load.prompts import Prompt
 from loadband.load.request import whole_request
@@ -37,7 +38,9 @@ class RequestFailedError(Exception):
 
 
 def session_of(environment: Environment) -> Session:
-    """The session of the running test."""
+    """The session of the running test. A test that the master refused has none: its users wait until it is stopped."""
+    while getattr(environment, "loadband_session", None) is None:
+        gevent.sleep(0.1)
     session: Session = environment.loadband_session  # type: ignore[attr-defined]
     return session
 
@@ -48,6 +51,8 @@ class ModelUser(User):
     abstract = True
     scenario: ClassVar[str]
     """Name of the scenario in every file and report."""
+
+    connection: Connection | None = None
 
     def on_start(self) -> None:
         """Take a number and wait for this user's turn in the level's start."""
@@ -60,7 +65,8 @@ class ModelUser(User):
 
     def on_stop(self) -> None:
         """Close the kept connection."""
-        self.connection.close()
+        if self.connection is not None:
+            self.connection.close()
 
     def next_source(self) -> random.Random:
         """The random draws of this user's next request."""
@@ -90,6 +96,7 @@ class ModelUser(User):
             think_s=self.thought,
             in_flight=session.ledger.in_flight,
         )
+        assert self.connection is not None
         exchange = Exchange(self.connection, session.dialect, session.timeouts, session.wall_offset)
         try:
             exchange.run(request)

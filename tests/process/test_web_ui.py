@@ -1,0 +1,138 @@
+"""The web UI without a plan: Locust ramps as usual, TTFT and TPOT in its table, a run directory for each test."""
+
+import json
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadband.record import Status
+from tests.oracle import Oracle, refused_port, tokens
+from tests.process.running import Files, finish, free_port, start
+
+pytestmark = pytest.mark.process
+
+
+class Page:
+    """Locust's web UI as its page talks to it."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+
+    def get(self, path: str) -> Any:
+        """JSON of a path."""
+        with urllib.request.urlopen(self.url + path, timeout=5) as answer:
+            return json.load(answer)
+
+    def post(self, path: str, **form: object) -> Any:
+        """Send a form."""
+        body = urllib.parse.urlencode(form).encode()
+        with urllib.request.urlopen(self.url + path, body, timeout=20) as answer:
+            return json.load(answer)
+
+    def wait_for(self, holds: Callable[[dict[str, Any]], bool], within_s: float = 20.0) -> dict[str, Any]:
+        """The statistics as soon as they are so."""
+        until = time.monotonic() + within_s
+        while time.monotonic() < until:
+            try:
+                stats: dict[str, Any] = self.get("/stats/requests")
+            except OSError:
+                stats = {}
+            if stats and holds(stats):
+                return stats
+            time.sleep(0.2)
+        raise AssertionError("the page never said so")
+
+
+def with_page(url: str, port: int, path: Path) -> list[str]:
+    """Options of a Locust with its page on `port`."""
+    return ["-H", url, "--web-port", str(port), "--run-dir", str(path / "run")]
+
+
+@pytest.fixture(params=[[], ["--processes", "2"]], ids=["local", "two processes"])
+def page(request: pytest.FixtureRequest, oracle: Oracle, tmp_path: Path) -> Iterator[Page]:
+    oracle.script(tokens(ttft_ms=30, itl_ms=5, n=20))
+    port = free_port()
+    process = start(
+        [
+            "-H",
+            oracle.url,
+            "--web-port",
+            str(port),
+            "--think-time",
+            "0",
+            "--run-dir",
+            str(tmp_path / "run"),
+            *request.param,
+        ]
+    )
+    try:
+        page = Page(port)
+        page.wait_for(lambda stats: stats["state"] == "ready" and (not request.param or len(stats["workers"]) == 2))
+        yield page
+    finally:
+        process.terminate()
+        ended = finish(process, 20)
+    assert "Traceback" not in ended.err, ended.err
+
+
+def test_users_ramp_and_the_table_has_first_tokens(page: Page, oracle: Oracle, tmp_path: Path) -> None:
+    page.post("/swarm", user_count=4, spawn_rate=4)
+    stats = page.wait_for(lambda stats: stats["user_count"] == 4 and stats["stats"][-1]["num_requests"] > 20)
+    rows = {row["method"]: row for row in stats["stats"]}
+    assert {"E2E", "TTFT", "TPOT"} <= set(rows)
+    assert 25 <= rows["TTFT"]["median_response_time"] < 200
+    assert stats["stats"][-1]["name"] == "Aggregated"
+    assert stats["stats"][-1]["num_requests"] == rows["E2E"]["num_requests"]
+    page.post("/stop")
+    page.wait_for(lambda stats: stats["state"] in ("stopped", "ready"))
+    time.sleep(3)
+    first = Files(tmp_path / "run")
+    assert first.run["how"] == "stopped"
+    assert first.run["plan"] is None
+    assert (
+        first.total("started") == first.statuses.total() == len(oracle.log().requests) - first.run["probe"]["requests"]
+    )
+    assert first.statuses[Status.OK] + first.statuses[Status.FAILED] == first.aggregated
+    page.post("/swarm", user_count=1, spawn_rate=1)
+    page.wait_for(lambda stats: stats["stats"][-1]["num_requests"] > 2)
+    page.post("/stop")
+    time.sleep(3)
+    assert Files(tmp_path / "run-2").statuses[Status.OK] > 0
+
+
+def test_a_target_that_is_down_is_said_and_the_page_stays(tmp_path: Path) -> None:
+    port = free_port()
+    with refused_port() as nobody:
+        process = start(
+            ["-H", f"http://127.0.0.1:{nobody}", "--web-port", str(port), "--run-dir", str(tmp_path / "run")]
+        )
+        page = Page(port)
+        page.wait_for(lambda stats: stats["state"] == "ready")
+        page.post("/swarm", user_count=1, spawn_rate=1)
+        page.wait_for(lambda stats: stats["state"] == "stopped")
+        process.terminate()
+        ended = finish(process, 20)
+    assert "cannot reach" in ended.err
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_host_from_the_form_never_gets_the_key(oracle: Oracle, tmp_path: Path) -> None:
+    port = free_port()
+    with refused_port() as nobody:
+        words = with_page(f"http://127.0.0.1:{nobody}", port, tmp_path)
+        process = start(words, {"LOADBAND_API_KEY": "sk-planted-0815"})
+        page = Page(port)
+        page.wait_for(lambda stats: stats["state"] == "ready")
+        page.post("/swarm", user_count=1, spawn_rate=1, host=oracle.url, run_dir=str(tmp_path / "planted"))
+        oracle.wait_until(lambda log: len(log.requests) > 8, 20)
+        process.terminate()
+        ended = finish(process, 20)
+    assert "sk-planted" not in json.dumps([request.headers for request in oracle.log().requests])
+    assert not (tmp_path / "planted").exists()
+    assert "Traceback" not in ended.err, ended.err
