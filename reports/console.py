@@ -15,7 +15,7 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
-from reports.wording import UNITS, summary
+from reports.wording import UNITS, people, summary
 
 PLAIN_WIDTH = 160
 MOST_REASONS = 12
@@ -107,7 +107,7 @@ def _remarks(analysis: Analysis) -> list[str]:
     lines = [f"Found: {finding}" for finding in analysis.findings]
     lines += [f"Note: {note}" for note in (*analysis.notes, *verdict.notes)]
     faults = [
-        f"{level.users:g} users: {'; '.join(level.grade.reasons)}" for level in verdict.levels if not level.grade.valid
+        f"{people(level.users)}: {'; '.join(level.grade.faults)}" for level in verdict.levels if not level.grade.valid
     ]
     more = len(faults) - MOST_REASONS
     lines += faults[:MOST_REASONS] + ([f"... and {more} more levels that are not valid"] if more > 0 else [])

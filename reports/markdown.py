@@ -10,7 +10,7 @@ from typing import Any
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
-from reports.wording import UNITS, summary
+from reports.wording import UNITS, people, summary
 
 COLUMNS = (
     ("users", "users", 1.0, "{:g}"),
@@ -90,7 +90,7 @@ def _cell(level: Level, name: str, factor: float, form: str) -> str:
 
 def _doubts(verdict: Verdict) -> list[str]:
     doubts = [
-        f"{level.users:g} users: {'; '.join(level.grade.reasons)}" for level in verdict.levels if level.grade.reasons
+        f"{people(level.users)}: {'; '.join(level.grade.reasons)}" for level in verdict.levels if level.grade.reasons
     ]
     for title, words in (
         ("not checked (the input does not tell)", {w for level in verdict.levels for w in level.grade.not_checked}),

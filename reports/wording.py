@@ -34,13 +34,18 @@ def users(count: float) -> str:
     return f"{whole:d}" if count >= 10 or abs(count - whole) < 0.05 else f"{count:.1f}"
 
 
+def people(count: float) -> str:
+    """Users with their word: `1 user`, `8 users`."""
+    return "1 user" if count == 1 else f"{count:g} users"
+
+
 def _single(verdict: Verdict) -> list[str]:
     level = verdict.levels[-1]
     x = throughput(level, verdict.metric)
     what = "nothing measured" if x is None else f"{x:,.4g} {UNITS[verdict.metric]}"
     if not level.grade.valid:
-        return [f"{level.users:g} users: {what}, but the level is not valid: {'; '.join(level.grade.reasons)}."]
-    return [f"{level.users:g} users: {what}. One level says nothing about a band: give --steps for a ladder."]
+        return [f"{people(level.users)}: {what}, but the level is not valid: {'; '.join(level.grade.faults)}."]
+    return [f"{people(level.users)}: {what}. One level says nothing about a band: give --steps for a ladder."]
 
 
 def _best(verdict: Verdict) -> str:
@@ -156,7 +161,7 @@ def _slo(verdict: Verdict) -> list[str]:
             "not_reached": "holds at every level",
             "none": "holds at no level",
         }.get(each.n_slo_status, "")
-        at = f" at {each.judged_at:g} users" if each.judged_at is not None else ""
+        at = f" at {people(each.judged_at)}" if each.judged_at is not None else ""
         said.append(f"SLO {each.name}: {each.result}{at}, {each.reason}" + (f"; {upto}." if upto else "."))
     return said
 
@@ -164,4 +169,6 @@ def _slo(verdict: Verdict) -> list[str]:
 def _advice(verdict: Verdict) -> list[str]:
     if not verdict.advice:
         return []
-    return [f"To narrow this, add the levels {', '.join(str(level) for level in verdict.advice)}."]
+    limited = any(level.grade.client_limited for level in verdict.levels) and verdict.operating.status != "found"
+    first = "With a client that is not the limit" if limited else "To narrow this"
+    return [f"{first}, add the levels {', '.join(str(level) for level in verdict.advice)}."]

@@ -174,7 +174,8 @@ def _bracketed(failure: Failure, rungs: list[_Rung]) -> Failure:
 def _not_reached(rungs: list[_Rung]) -> Failure:
     """No failure: how sure n requests make of it."""
     counted = [level for rung in rungs for level in rung.levels if level.judged]
-    last = f"up to {rungs[-1].users:g} users"
+    top = rungs[-1].users
+    last = "up to 1 user" if top == 1 else f"up to {top:g} users"
     if counted:
         failed = sum(level.server_failed or 0.0 for level in counted)
         judged = sum(level.judged or 0.0 for level in counted)

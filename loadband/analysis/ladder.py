@@ -49,7 +49,7 @@ def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:
     ]
     if first is None or not later:
         return levels
-    mine, theirs = first.numbers.ttft_p95_s, later[0].numbers.ttft_p95_s
+    mine, theirs = _slow_tail(first, limits), later[0].numbers.ttft_p95_s
     errors = first.numbers.error_rate
     grade = first.grade
     if mine is None or theirs is None or errors is None:
@@ -58,9 +58,16 @@ def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:
         grade = grade.refuse(f"cold first level: {errors:.1%} failed, while the next clean level is sound")
     elif mine is not None and theirs is not None and mine > limits.cold_ttft_factor * theirs:
         grade = grade.refuse(
-            f"cold first level: TTFT p95 {mine:.3g} s against {theirs:.3g} s at {later[0].users:g} users"
+            f"cold first level: slow TTFT {mine:.3g} s against a p95 of {theirs:.3g} s at {later[0].users:g} users"
         )
     return [level.regraded(grade) if level is first else level for level in levels]
+
+
+def _slow_tail(level: Level, limits: Thresholds) -> float | None:
+    """TTFT p95; of too few requests p90, so that one or two slow ones do not make a level cold."""
+    numbers = level.numbers
+    few = numbers.ok is not None and numbers.ok < limits.p95_requests
+    return numbers.ttft_p90_s if few and numbers.ttft_p90_s is not None else numbers.ttft_p95_s
 
 
 def _check_mix(level: Level, levels: list[Level], limits: Thresholds) -> Level:

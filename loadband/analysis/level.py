@@ -95,13 +95,20 @@ class Grade:
     """The load generator was the limit: used for nothing."""
     marks: tuple[str, ...] = ()
     """Words for what lowers the confidence; the level is used."""
-    reasons: tuple[str, ...] = ()
-    """One sentence for each fault and mark."""
+    faults: tuple[str, ...] = ()
+    """Why the level is not valid, one sentence each."""
+    remarks: tuple[str, ...] = ()
+    """What each mark means here, one sentence each."""
     not_checked: tuple[str, ...] = ()
     """Checks that this kind of input cannot feed."""
     undecided: tuple[str, ...] = ()
     """Checks that a run of our own should have fed, and did not."""
     evidence: Evidence | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """All sentences, faults first."""
+        return (*self.faults, *self.remarks)
 
     def refuse(self, reason: str, *, client_limited: bool = False, word: str | None = None) -> "Grade":
         """This grade, not valid; `word` names a fault that others look for."""
@@ -109,13 +116,13 @@ class Grade:
             self,
             valid=False,
             client_limited=self.client_limited or client_limited,
-            reasons=(*self.reasons, reason),
+            faults=(*self.faults, reason),
             marks=(*self.marks, word) if word else self.marks,
         )
 
     def mark(self, word: str, reason: str) -> "Grade":
         """This grade with a mark."""
-        return replace(self, marks=(*self.marks, word), reasons=(*self.reasons, reason))
+        return replace(self, marks=(*self.marks, word), remarks=(*self.remarks, reason))
 
     def witness(self, evidence: Evidence) -> "Grade":
         """This grade as evidence of a failing server; a client that was itself the limit proves nothing."""

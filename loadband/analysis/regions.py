@@ -138,9 +138,9 @@ def linear_region(
     """D2: users up to which throughput per user stays within 80 % of the best of the three lowest levels.
 
     Counted from the level that is best per user: below it a table may grow faster than linear (a cold start). None
-    with fewer than two levels.
+    where levels are too few for a direction.
     """
-    if curve.users.size < 2:
+    if curve.users.size < limits.direction_levels:
         return None
     log_users = np.log(curve.users)
     log_each = np.log(curve.x) - log_users

@@ -146,7 +146,7 @@ def _pinned(levels: Sequence[Level], place: int, limit: Limit, limits: Threshold
         return limit.users, MISSED, "the target failed there"
     sound = [level for level in there if level.grade.valid]
     if not sound:
-        return limit.users, UNDECIDED, f"the level is not valid: {'; '.join(there[0].grade.reasons)}"
+        return limit.users, UNDECIDED, f"the level is not valid: {'; '.join(there[0].grade.faults)}"
     verdicts = [judge(level.measured[place], limits) for level in sound]
     worst = min(verdicts, key=lambda verdict: (MISSED, UNDECIDED, MET).index(verdict[0]))
     return limit.users, *worst

@@ -108,7 +108,7 @@ def _refusal(levels: Sequence[Level]) -> str | None:
     speaking = [level for level in levels if not level.grade.client_limited and not level.grade.evidence]
     unfit = [level for level in speaking if not level.grade.valid]
     if len(speaking) >= 3 and len(unfit) * 2 >= len(speaking):
-        return f"{len(unfit)} of {len(speaking)} levels are not valid: {unfit[0].grade.reasons[-1]}"
+        return f"{len(unfit)} of {len(speaking)} levels are not valid: {unfit[0].grade.faults[-1]}"
     return None
 
 

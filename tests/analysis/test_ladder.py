@@ -41,3 +41,11 @@ def test_a_mix_that_differs_by_more_than_chance_is_marked() -> None:
     few = replace(level(16, 90, n=10), mix={"a": 0.8, "b": 0.2})
     checked = check_ladder([*levels, other, few], LIMITS)
     assert ["mix" in each.grade.marks for each in checked] == [False, False, False, True, False]
+
+
+def test_one_slow_request_of_few_does_not_make_a_level_cold() -> None:
+    few = level(1, 10, n=14, ttft_p90_s=0.15, ttft_p95_s=0.5)
+    many = level(1, 10, n=400, ttft_p90_s=0.15, ttft_p95_s=0.5)
+    warm = level(2, 20, ttft_p95_s=0.1)
+    assert check_ladder([few, warm], LIMITS)[0].grade.valid
+    assert not check_ladder([many, warm], LIMITS)[0].grade.valid
