@@ -62,6 +62,15 @@ def test_an_end_and_its_tokens(status: Status, counter: str, tokens: str, senten
     assert counters(ledger.take()) == {(1000, "interactive"): {"started": 1, counter: 1, "events": 1, tokens: 3}}
 
 
+def test_a_request_that_was_hung_up_on_purpose_is_a_record_alone() -> None:
+    ledger = Ledger(Wall())
+    ledger.begin("interactive")
+    ledger.end(record(Status.ABANDONED, output_tokens=3), tokens_at(1000.5))
+    report = ledger.take()
+    assert counters(report) == {(1000, "interactive"): {"started": 1}}
+    assert (len(report["records"]), report["in_flight_now"]) == (1, 0)
+
+
 def test_tokens_that_no_event_brought_go_to_the_second_of_the_end() -> None:
     ledger = Ledger(Wall(1009.0))
     ledger.begin("interactive")

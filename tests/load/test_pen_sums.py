@@ -64,7 +64,7 @@ LOST: list[tuple[list[Record], bool, str]] = [
     ([], False, "nothing was asked"),
     ([refused(), refused()], False, "two refusals"),
     ([refused(), refused(FailureClass.TIMEOUT_CONNECT), refused(FailureClass.TLS)], True, "three in a row"),
-    ([refused(), refused(), record(), refused()], False, "an answer among them"),
+    ([refused(), refused(), record(), refused(), refused()], False, "an answer among them"),
     ([refused(), refused(), refused("http_500"), refused()], False, "a refusal by HTTP is an answer"),
     ([refused(), refused(), record(Status.CUT), refused()], True, "a cut request says nothing"),
     ([refused(), refused(), refused(FailureClass.CLIENT), refused()], True, "nor does a client without descriptors"),
