@@ -45,6 +45,8 @@ class Answer:
         self._error: ServerError | None = None
         self.first_byte: float | None = None
         """Stamp of the first read."""
+        self.size = 0
+        """Bytes read, with HTTP's own."""
         self.text: list[str] = []
         """Pieces of the visible answer."""
         self.finish_reason: str | None = None

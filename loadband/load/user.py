@@ -103,7 +103,7 @@ class ModelUser(User):
         finally:
             record = record_of(exchange, asked, session)
             session.ledger.end(record, exchange.tokens)
-            self._tell_locust(record)
+            self._tell_locust(record, exchange.answer.size)
         if record.failure_class in NO_SERVER:
             gevent.sleep(BACK_OFF_S)
         return record
@@ -112,7 +112,7 @@ class ModelUser(User):
         """Pause before the next request, and remember for how long."""
         self.thought = self.session.pause(source)
 
-    def _tell_locust(self, record: Record) -> None:
+    def _tell_locust(self, record: Record, size: int) -> None:
         if record.status == Status.CUT:
             return
         ok = record.status == Status.OK
@@ -120,7 +120,7 @@ class ModelUser(User):
             "request_type": "E2E",
             "name": self.scenario,
             "response_time": record.e2e_s * 1000 if ok and record.e2e_s is not None else None,
-            "response_length": record.output_tokens or 0,
+            "response_length": size,
             "exception": None if ok else RequestFailedError(_shown(record)),
             "context": {},
         }
