@@ -21,7 +21,7 @@ def cache_default_arguments() -> None:
 
     A worker asks for the defaults once per option and spawn message, and each call builds a whole parser: with our
     options that stalls every stream for 65 to 93 ms, each second of a ramp. The defaults never change.
-    Test: tests/load/test_locust_patches.py.
+    Test: tests/process/test_locust_patches.py.
     """
     current = argument_parser.default_args_dict
     if not hasattr(current, "cache_info"):
@@ -31,6 +31,6 @@ def cache_default_arguments() -> None:
 def report_each_second() -> None:
     """Workers report once a second instead of every three: a kill loses less, and levels end sharper.
 
-    Test: tests/load/test_locust_patches.py.
+    Test: tests/process/test_locust_patches.py.
     """
     runners.WORKER_REPORT_INTERVAL = REPORT_INTERVAL_S
