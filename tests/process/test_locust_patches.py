@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.process.running import ROOT, environment
 pytestmark = pytest.mark.process
 
 
-def in_a_locust_process(script: str) -> object:
+def in_a_locust_process(script: str) -> Any:
     """What a script prints as JSON after our locustfile was imported."""
     whole = "import json, time\nimport locustfile\nfrom locust import argument_parser, runners\n" + textwrap.dedent(
         script
@@ -35,7 +36,7 @@ def test_a_spawn_message_does_not_stall_the_worker() -> None:
         found = sum(f"option{n}" in argument_parser.default_args_dict() for n in range(150))
         print(json.dumps([found, (time.perf_counter() - before) * 1000]))
     """
-    found, milliseconds = in_a_locust_process(script)  # type: ignore[misc]
+    found, milliseconds = in_a_locust_process(script)
     assert found == 0
     assert milliseconds < 10
 
