@@ -98,6 +98,13 @@ def test_gaps_of_successes_alone_enter_the_histogram() -> None:
     assert Histogram.decode(count, total, minimum, maximum, buckets).percentile(100) == pytest.approx(0.2, rel=0.01)
 
 
+def test_an_end_before_the_first_step_is_of_step_0() -> None:
+    ledger = Ledger(Wall())
+    ledger.begin("interactive")
+    ledger.end(record(step=None, step_end=None), tokens_at(1000.0, 1000.1))
+    assert [row[0] for row in ledger.take()["histograms"]] == [0]
+
+
 def test_a_metric_without_values_has_no_histogram() -> None:
     ledger = Ledger(Wall())
     ledger.observe("lag", [], 1, 1000)
@@ -113,6 +120,7 @@ FLIGHTS: list[tuple[list[tuple[float, str]], float, str]] = [
     ([(5, "begin"), (10, "take")], 0.5, "one for half the time"),
     ([(2, "begin"), (4, "begin"), (6, "end"), (8, "end"), (10, "take")], 0.8, "two that overlap"),
     ([(0, "begin"), (10, "take"), (15, "end"), (20, "take")], 0.5, "the mean is of the last interval alone"),
+    ([(0.25, "begin"), (0.5, "take")], 0.5, "an interval of less than a second"),
     ([(0, "begin"), (0, "take")], 1.0, "no time has passed: what is open now"),
 ]
 

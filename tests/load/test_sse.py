@@ -43,6 +43,7 @@ ROWS: list[tuple[bytes, list[tuple[bytes, bytes]], str]] = [
     (b"data: a", [(b"", b"a")], "the end of the stream ends the last event"),
     (b"data: a\n\ndata: b\n", [(b"", b"a"), (b"", b"b")], "a last event needs no blank line"),
     (b"\xef\xbb\xbfdata: a\n\n", [(b"", b"a")], "a byte order mark is no part of the first field"),
+    (b"data: a\n\n\xef\xbb\xbfdata: b\n\n", [(b"", b"a")], "later on it is, and such a field means nothing"),
     ("data: \u2028\u2029\x85\v\f\n\n".encode(), [(b"", "\u2028\u2029\x85\v\f".encode())], "only CR and LF end lines"),
     (b"", [], "nothing"),
     (b":", [], "half a comment"),
