@@ -6,7 +6,7 @@
 PYTHON ?= python3
 ENGINE ?= llamacpp
 STEPS  ?= 1,2,4,8,16
-HOLD   ?= 15s
+HOLD   ?= 30s
 ARGS   ?=
 
 BIN := .venv/bin
@@ -18,8 +18,10 @@ PIP := -m pip install -q --disable-pip-version-check
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: setup engine ## a real engine here, step-loaded: ENGINE=llamacpp STEPS=1,2,4,8,16 HOLD=15s ARGS=...
-	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" $(ARGS)
+# No pauses and short answers: a tiny engine on shared cores is saturated by a handful of users.
+run: setup engine ## a real engine here, step-loaded: ENGINE=llamacpp STEPS=1,2,4,8,16 HOLD=30s ARGS=...
+	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" \
+		--think-time 0 --max-tokens 32-128 $(ARGS)
 
 check: setup-dev ## format, lint, types, tests: what the CI runs
 	@$(BIN)/ruff format --check

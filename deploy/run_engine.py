@@ -25,6 +25,7 @@ HOME = ROOT / ".engine"
 
 READY_WITHIN_S = 90.0
 END_WITHIN_S = 5.0
+ENGINE_NICENESS = 10
 UNUSABLE, UNREACHABLE = 2, 4
 """Exit codes: wrong use, and an engine that does not come up."""
 
@@ -61,6 +62,8 @@ def running_engine(options: argparse.Namespace) -> Iterator[str]:
             [python, script, *size, *place],
             stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+    # what shares the cores with the client must not be what makes it late
+    os.setpriority(os.PRIO_PROCESS, engine.pid, ENGINE_NICENESS)
     try:
         yield wait_until_ready(engine, log)
     finally:
