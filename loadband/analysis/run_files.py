@@ -7,7 +7,6 @@ a missing column or file is empty, an unknown column is ignored. Each of these l
 in a column of numbers is unknown, with a note, never 0.
 """
 
-import csv
 import io
 import warnings
 from dataclasses import dataclass
@@ -27,6 +26,9 @@ TEXT = frozenset(
     }
 )
 """Columns of text; all others are numbers. Empty text is the empty string, an unknown number NaN."""
+
+BEYOND_MEASURE = 1e15
+"""No time, count or rate is as large: such a cell is damaged, and its square would overflow."""
 
 NEEDED = {
     rundir.REQUESTS: ("started_at", "status", "duration_s"),
@@ -81,7 +83,7 @@ def _read(path: Path, notes: list[str]) -> pd.DataFrame:
         notes.append(f"the torn last line of {path.name} was dropped")
     if not text.strip():
         return _empty(columns)
-    header = next(csv.reader(io.StringIO(text[: text.index("\n") + 1])))
+    header = [cell.strip().strip('"') for cell in text.split("\n", 1)[0].split(",")]
     missing = [name for name in columns if name not in header]
     if needed := [name for name in NEEDED.get(path.name, ()) if name in missing]:
         raise UsageError(f"{path} has no column {', '.join(needed)}: it is not a file of a Loadband run, or is damaged")
@@ -95,11 +97,16 @@ def _empty(columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _parse(text: str, name: str, notes: list[str]) -> pd.DataFrame:
-    """Cells as pandas guesses them; lines with too many cells are dropped with a note."""
+    """Cells as pandas guesses them; damaged lines (too many cells, a quote that never closes) are dropped, with a note.
+
+    One record is one line, so a quote never closes in a later line; a reader that lets it would swallow all between.
+    """
+    lines = text.split("\n")
+    sound = [line for line in lines if line.count('"') % 2 == 0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         frame = pd.read_csv(
-            io.StringIO(text),
+            io.StringIO("\n".join(sound)),
             dtype=dict.fromkeys(TEXT, object),
             keep_default_na=False,
             na_values=[""],
@@ -107,7 +114,8 @@ def _parse(text: str, name: str, notes: list[str]) -> pd.DataFrame:
             index_col=False,
             low_memory=False,
         )
-    if damaged := sum(str(warning.message).count("Skipping line") for warning in caught):
+    damaged = len(lines) - len(sound) + sum(str(warning.message).count("Skipping line") for warning in caught)
+    if damaged:
         notes.append(f"{damaged} damaged lines of {name} were dropped")
     return frame
 
@@ -121,8 +129,10 @@ def _typed(frame: pd.DataFrame, columns: tuple[str, ...], name: str, notes: list
             typed[column] = frame[column].fillna("").astype(object) if column in frame else ""
         elif column in frame:
             cells = frame[column]
-            numbers = pd.to_numeric(cells, errors="coerce").astype(np.float64)
-            numbers = numbers.where(np.isfinite(numbers))
+            # through text: a whole number of 400 digits is parsed to an int that no float can hold
+            plain = cells if cells.dtype.kind in "fiu" else cells.astype(str)
+            numbers = pd.to_numeric(plain, errors="coerce").astype(np.float64)
+            numbers = numbers.where(numbers.abs() < BEYOND_MEASURE)
             strange += int((numbers.isna() & cells.notna()).sum())
             typed[column] = numbers
         else:

@@ -21,6 +21,8 @@ BINS_PER_E2E = 8
 FEWEST_POINTS = 8
 """Below this many points a trend is not told from noise."""
 FEWEST_USERS = 4
+MOST_BINS = 1_000_000
+"""More than a day of the shortest requests: not worth the memory."""
 
 
 def autocorrelation(values: Floats, lag: int) -> float | None:
@@ -61,7 +63,7 @@ def waves(starts: Floats, begin: float, end: float, e2e_s: float, users: float) 
     """
     width = max(e2e_s / BINS_PER_E2E, 0.02)
     bins = int((end - begin) / width)
-    if users < FEWEST_USERS or e2e_s <= 0 or bins < 2 * BINS_PER_E2E:
+    if users < FEWEST_USERS or e2e_s <= 0 or not 2 * BINS_PER_E2E <= bins <= MOST_BINS:
         return None
     counts = np.histogram(starts, bins=bins, range=(begin, begin + bins * width))[0].astype(np.float64)
     if not counts.mean():

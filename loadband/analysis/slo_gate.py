@@ -62,7 +62,7 @@ def upper_end(levels: Sequence[Level], place: int, limit: Limit) -> tuple[float 
     margins: dict[float, list[float]] = {}
     for level in levels:
         measured = level.measured[place]
-        if measured.value is not None and measured.judgeable:
+        if measured.value is not None and measured.judgeable and level.users:
             margins.setdefault(level.users, []).append(_margin(limit, measured.value))
     users = sorted(margins)
     if not users:

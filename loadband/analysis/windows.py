@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loadband.histogram import Histogram
+from loadband.plan import MAX_DURATION_S
 
 Floats = NDArray[np.float64]
 
@@ -57,12 +58,13 @@ def steps_of(table: pd.DataFrame, last_second: float | None) -> tuple[Step, ...]
         unfinished = begin is not None and end is None
         if unfinished:
             end = last_second
-        hold = Hold(begin, end) if begin is not None and end is not None and end > begin else None
+        whole = begin is not None and end is not None and 0 < end - begin <= MAX_DURATION_S
+        hold = Hold(begin, end) if whole and begin is not None and end is not None else None
         steps.append(
             Step(
                 step=int(row["step"]),
                 repeat=int(_known(row["repeat"]) or 1),
-                users=_known(row["target"]),
+                users=target if (target := _known(row["target"])) and target > 0 else None,
                 offered_req_s=_known(row["offered_req_s"]),
                 asked_at=_known(row["asked_at"]),
                 ended_by=str(row["ended_by"]),

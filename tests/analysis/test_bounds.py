@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadband.analysis.bounds import mean, percentile, requests_needed, rule_of_three, wilson
@@ -29,6 +29,7 @@ def test_rule_of_three() -> None:
     assert rule_of_three(8412) == pytest.approx(0.000357, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 10_000), share=st.floats(0, 1))
 def test_wilson_holds_the_share_and_stays_a_share(n: int, share: float) -> None:
     events = round(n * share)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadband.analysis.curve import fit, metric_of, unimodal
@@ -21,6 +21,7 @@ def test_neighbours_that_contradict_are_averaged_by_their_weight() -> None:
     assert list(fitted) == pytest.approx([1.0, 2.5, 2.5, 8.0])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(POSITIVE, st.floats(1, 5)), min_size=1, max_size=12))
 def test_the_fit_is_unimodal_and_keeps_the_weighted_mean(pairs: list[tuple[float, float]]) -> None:
     values, weights = np.array([v for v, _ in pairs]), np.array([w for _, w in pairs])
@@ -31,6 +32,7 @@ def test_the_fit_is_unimodal_and_keeps_the_weighted_mean(pairs: list[tuple[float
     assert weights @ fitted == pytest.approx(weights @ values)
 
 
+@settings(deadline=None)
 @given(st.lists(POSITIVE, min_size=2, max_size=8), st.floats(0.01, 100))
 def test_scaling_all_rates_scales_only_rates(xs: list[float], factor: float) -> None:
     one = fit(ladder(dict(enumerate(xs, 1)), e2e_mean_s=1.0), "output_tok_s")
@@ -41,6 +43,7 @@ def test_scaling_all_rates_scales_only_rates(xs: list[float], factor: float) -> 
     assert list(other.e2e_s) == pytest.approx(list(one.e2e_s))
 
 
+@settings(deadline=None)
 @given(st.lists(POSITIVE, min_size=3, max_size=8), st.floats(0.01, 100))
 def test_scaling_all_rates_leaves_the_verdict_alone(xs: list[float], factor: float) -> None:
     one = verdict_of(ladder(dict(enumerate(xs, 1)), e2e_mean_s=1.0))

@@ -88,6 +88,19 @@ def test_a_line_with_too_many_cells_is_dropped_with_a_note(run: Path) -> None:
     assert files.notes == ("1 damaged lines of requests.csv were dropped",)
 
 
+def test_a_quote_that_never_closes_costs_its_own_line_only(run: Path) -> None:
+    edit(run / REQUESTS, "w1-1,", '"w1-1,')
+    files = read_run_files(run)
+    assert list(files.requests["id"]) == ["w1-0", "w1-2"]
+    assert files.notes == ("1 damaged lines of requests.csv were dropped",)
+
+
+@pytest.mark.parametrize("cell", ["9" * 400, "inf", "nan", "abc"])
+def test_what_no_clock_can_show_is_unknown(run: Path, cell: str) -> None:
+    edit(run / REQUESTS, "1790000001.5", cell)
+    assert np.isnan(read_run_files(run).requests["started_at"][1])
+
+
 @pytest.mark.parametrize("name", [SECONDS, HISTOGRAMS, STEPS, WORKERS, REQUESTS])
 def test_a_missing_file_is_empty_with_a_note(run: Path, name: str) -> None:
     (run / name).unlink()

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadband.analysis.level import Level, Measured
@@ -47,6 +47,7 @@ def test_why_there_is_no_upper_end() -> None:
     assert slo_results(levels_of(loose), loose, LIMITS)[0].n_slo_status == "not_reached"
 
 
+@settings(deadline=None)
 @given(st.floats(0.11, 3.0), st.floats(1.0, 3.0))
 def test_a_looser_limit_never_ends_earlier(limit: float, factor: float) -> None:
     strict, loose = (parse_slo(f"ttft_p99<={value:.6f}s") for value in (limit, limit * factor))

@@ -108,6 +108,6 @@ def test_numbers_have_six_digits_and_unknown_is_null() -> None:
 def test_advice_splits_what_is_wide_and_goes_where_the_answer_is() -> None:
     assert set(verdict_of(ladder(SHARP)).advice) == {10, 13, 20, 25}
     assert all(users > 8 for users in verdict_of(ladder({1: 10, 2: 20, 4: 40, 8: 80})).advice)
-    assert all(users < 24 for users in verdict_of(ladder({24: 13, 48: 12, 80: 11, 96: 10, 128: 9})).advice[:-1])
+    assert all(users < 20 for users in verdict_of(ladder({20: 13, 40: 12, 60: 11, 80: 10, 120: 9})).advice[:-1])
     fine = {10: 100.0, 11: 110.0, 12: 120.0, 13: 121.0, 14: 121.0, 16: 121.0}
     assert verdict_of(ladder(fine)).advice == ()

@@ -75,6 +75,11 @@ def test_a_step_that_was_never_held_has_no_hold() -> None:
     assert windows.steps_of(steps((1, 2, 50, 50, "stopped")), 99)[0].hold is None
 
 
+def test_a_hold_of_years_is_a_damaged_cell() -> None:
+    assert windows.steps_of(steps((1, 2, 0, 1.8e9, "hold")), 99)[0].hold is None
+    assert windows.steps_of(steps((1, -2, 5, 15, "hold")), 99)[0].users is None
+
+
 def test_a_hold_that_the_run_did_not_survive_ends_with_what_was_written() -> None:
     step = windows.steps_of(steps((1, 2, 50, None, "")), 80)[0]
     assert step.hold == Hold(50, 80)
