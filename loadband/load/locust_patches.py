@@ -4,8 +4,13 @@ Nothing else in the project assigns to Locust's modules. Made for Locust 2.47.0.
 """
 
 import functools
+from typing import Any
 
 from locust import argument_parser, runners
+from locust.exception import RPCError
+from locust.rpc import zmqrpc
+
+from loadband.errors import UsageError, exit_with
 
 REPORT_INTERVAL_S = 1.0
 
@@ -14,6 +19,7 @@ def install() -> None:
     """Apply every change. May be called twice."""
     cache_default_arguments()
     report_each_second()
+    say_that_a_port_is_busy()
 
 
 def cache_default_arguments() -> None:
@@ -34,3 +40,28 @@ def report_each_second() -> None:
     Test: tests/process/test_locust_patches.py.
     """
     runners.WORKER_REPORT_INTERVAL = REPORT_INTERVAL_S
+
+
+def say_that_a_port_is_busy() -> None:
+    """One line instead of a traceback when the master's port is taken.
+
+    Locust compares with the exact words of an older pyzmq; since pyzmq 26 the sentence ends in the address.
+    Test: tests/process/test_locust_patches.py.
+    """
+    bind: Any = zmqrpc.Server.__init__
+    if hasattr(bind, "__wrapped__"):
+        return
+
+    @functools.wraps(bind)
+    def bind_or_say(self: zmqrpc.Server, host: str, port: int) -> None:
+        try:
+            bind(self, host, port)
+        except RPCError as error:
+            if "in use" not in str(error):
+                raise
+            exit_with(UsageError(f"port {port} for the workers is taken: choose another with {_PORT_OPTIONS}"))
+
+    zmqrpc.Server.__init__ = bind_or_say  # type: ignore[method-assign]
+
+
+_PORT_OPTIONS = "--master-bind-port N --master-port N"

@@ -1,6 +1,7 @@
 """What we change inside Locust is in force, in a process of its own: importing Locust patches the interpreter."""
 
 import json
+import socket
 import subprocess
 import sys
 import textwrap
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.process.running import ROOT, environment
+from tests.process.running import ROOT, environment, run
 
 pytestmark = pytest.mark.process
 
@@ -47,3 +48,15 @@ def test_ports_bind_to_this_machine_unless_asked() -> None:
         print(json.dumps([options.web_host, options.master_bind_host]))
     """
     assert in_a_locust_process(script) == ["127.0.0.1", "127.0.0.1"]
+
+
+def test_a_busy_port_is_said_in_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        words = ["--headless", "-H", "http://127.0.0.1:9", "--steps", "1", "--master", "--master-bind-port", port]
+        ended = run(words)
+    assert ended.code == 2
+    assert f"port {port}" in ended.err and "--master-bind-port" in ended.err
+    assert "Traceback" not in ended.err
