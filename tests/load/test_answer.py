@@ -99,6 +99,25 @@ def test_token_counts(stream: bytes, counts: Usage, sentence: str) -> None:
     assert answer.answer.usage == counts, sentence
 
 
+def test_what_is_known_along_the_way() -> None:
+    answer = Fed().answer
+    assert (answer.first_byte, answer.http_status, answer.is_stream, answer.last_word) == (None, None, False, False)
+    answer.feed(0.1, CHUNKED[:20])
+    assert (answer.first_byte, answer.http_status) == (0.1, None), "half a header is no status"
+    answer.feed(0.2, CHUNKED[20:] + chunk(text("A")))
+    assert (answer.first_byte, answer.http_status, answer.is_stream, answer.last_word) == (0.1, 200, True, False)
+    answer.feed(0.3, chunk(finish()))
+    assert (answer.last_word, answer.broken, answer.complete) == (True, False, False)
+    answer.feed(0.4, b"no chunk\r\n")
+    assert answer.broken
+
+
+def test_a_sentence_is_kept_and_not_a_whole_body() -> None:
+    failure = fed((0, plain("500 Oops", b"x" * 500_000, "text/plain"))).answer.failure()
+    assert failure is not None
+    assert len(failure.message) == 300
+
+
 def test_an_error_in_mid_answer_keeps_what_came_before() -> None:
     told = event({"error": {"message": "the engine met an issue", "code": 500}})
     answer = streamed(*((10 * n, text("t")) for n in range(1, 31)), (310, told + DONE))

@@ -42,7 +42,8 @@ FRAMINGS: list[tuple[bytes, str]] = [
     (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + whole(*EVENTS), "after hints"),
     (HEAD + b"Keep-Alive: timeout=5, max=100\r\n\r\n" + BODY, "a header that ends like a last chunk"),
     (HEAD + b"Server: caf\xe9\r\n\r\n" + BODY, "a header not in ASCII"),
-    (HEAD + b"Content-Type: x\r\n\r\n" + BODY, "two content types"),
+    (HEAD + b"Content-Type: x\r\n\r\nfoo: 1\n" + BODY, "two content types, and another field first"),
+    (HEAD + b"\r\n" + BODY.rstrip(), "no blank line after the last event"),
     (whole(BODY.replace(b"\n", b"\r\n")), "lines that end with CR and LF"),
     (HEAD + b"\r\n\xef\xbb\xbf" + BODY, "after a byte order mark"),
     (NO_KIND + b"\r\n\n\n: ping\n\n" + BODY, "blank lines and a comment first"),
@@ -54,6 +55,8 @@ def test_any_framing_cut_anywhere(data: bytes, sentence: str) -> None:
     one = fed((0, data))
     assert (one.answer.failure(), one.text, one.clock.events) == (None, "中é😀 b", 3), sentence
     assert one.answer.usage.output_tokens == 3
+    assert one.answer.complete
+    assert one.answer.done
     for at in range(1, len(data)):
         assert fed((0, data[:at]), (20, data[at:])).outcome() == one.outcome(), f"cut at byte {at}"
     assert fed(*((n, data[n : n + 1]) for n in range(len(data)))).outcome() == one.outcome(), "byte by byte"

@@ -13,6 +13,7 @@ from loadband.load.distribution import DRAWS_ABOVE_MEAN, Distribution, parse_dis
 FORMS: list[tuple[str, Distribution, str]] = [
     ("100", Distribution(100, 100), "a number"),
     ("0", Distribution(0, 0), "no pause at all"),
+    ("1000000000", Distribution(1e9, 1e9), "the largest number"),
     ("0.25", Distribution(0.25, 0.25), "a fraction"),
     ("64-448", Distribution(64, 448), "a range"),
     ("0.5-2", Distribution(0.5, 2), "a range of fractions"),
@@ -73,6 +74,7 @@ def test_a_count_of_tokens_is_at_least_one(text: str) -> None:
 
 
 def test_a_count_of_tokens_takes_every_form() -> None:
+    assert parse_token_count("1") == Distribution(1, 1)
     assert parse_token_count("64-448") == Distribution(64, 448)
     assert parse_token_count("lognormal(300,150)") == Distribution(300, 300, 150)
 
@@ -102,6 +104,9 @@ def test_a_lognormal_has_the_mean_and_the_deviation_it_says(deviation: int) -> N
     values = [drawn.draw(source) for _ in range(40_000)]
     assert statistics.fmean(values) == pytest.approx(300, rel=0.05)
     assert statistics.pstdev(values) == pytest.approx(deviation, rel=0.2, abs=1e-6)
+    whole = [drawn.draw_whole(source) for _ in range(40_000)]
+    assert statistics.fmean(whole) == pytest.approx(300, rel=0.05)
+    assert statistics.pstdev(whole) == pytest.approx(deviation, rel=0.2, abs=1e-6)
 
 
 def test_each_whole_number_of_a_range_is_equally_likely() -> None:

@@ -162,4 +162,5 @@ def test_nearest_rank() -> None:
     assert nearest_rank([1.0, 2.0], 50) == 1.0
     assert nearest_rank([1.0, 2.0], 51) == 2.0
     assert nearest_rank([float(n) for n in range(1, 21)], 95) == 19.0
+    assert nearest_rank([float(n) for n in range(1, 1001)], 99) == 990.0
     assert nearest_rank([float(n) for n in range(1, 21)], 100) == 20.0
