@@ -45,7 +45,7 @@ def _around(tested: list[float], operating: Operating, curve: Curve) -> list[flo
     """Two levels on each side of the best tested one, one beyond an edge that lies between tested levels."""
     centre = operating.users
     if centre is None:
-        centre = max(tested, key=lambda users: curve.power_at(users, 2.0))
+        centre = max(tested, key=lambda users: curve.log_power_at(users, 2.0))
     below = [users for users in tested if users < centre][-1:]
     above = [users for users in tested if users > centre][:1]
     return [*_between([*below, centre], 2), *_between([centre, *above], 2)]

@@ -66,9 +66,9 @@ class Curve:
         """Fitted throughput between the first and last level."""
         return _at(self.users, self.x, users)
 
-    def power_at(self, users: float, weight: float) -> float:
-        """P = X^weight / R. Reference: L. Kleinrock, ICC 1979, 43.1.1 (weight 1)."""
-        return float(self.x_at(users) ** weight / _at(self.users, self.e2e_s, users))
+    def log_power_at(self, users: float, weight: float) -> float:
+        """The logarithm of P = X^weight / R. Reference: L. Kleinrock, ICC 1979, 43.1.1 (weight 1)."""
+        return weight * math.log(self.x_at(users)) - math.log(_at(self.users, self.e2e_s, users))
 
     def upto(self, users: float) -> "Curve":
         """The same fit without the levels above."""

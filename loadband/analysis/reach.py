@@ -72,7 +72,7 @@ class Reach:
 
     def power(self, users: float) -> float:
         """The logarithm of P."""
-        return math.log(self._curve.power_at(users, self._weight))
+        return self._curve.log_power_at(users, self._weight)
 
     def best(self) -> float | None:
         """Where P is largest; of equals the fewest users."""

@@ -20,11 +20,13 @@ from pathlib import Path
 
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import NUMBER_COLUMNS, Grade, Level, Measured, Numbers
+from loadband.analysis.run_files import BEYOND_MEASURE
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.validity import check_errors, grade_little
 from loadband.errors import UsageError
 from loadband.slo import LATENCIES, Limit
 
+BELOW_MEASURE = 1e-12
 RATES = ("output_tok_s", "total_tok_s", "req_s")
 TEXT_COLUMNS = ("valid", "marks", "reasons")
 NO_PAUSE = 0.1
@@ -75,6 +77,8 @@ def _value(row: Row, name: str, where: str) -> float | None:
     if value is None and name.endswith("_s"):
         milliseconds = _number(row, f"{name.removesuffix('_s')}_ms", where)
         value = None if milliseconds is None else milliseconds / 1000
+    if value is not None and value and not BELOW_MEASURE < abs(value) < BEYOND_MEASURE:
+        raise UsageError(f"{where}: {name} is {value:g}: no measurement is so large or so small")
     if value is not None and value < 0 and name != "gain_pct":
         raise UsageError(f"{where}: {name} is {value:g}: it cannot be negative")
     return value

@@ -58,7 +58,7 @@ def check_books(grade: Grade, numbers: Numbers, requests: pd.DataFrame, data: Ho
         grade = grade.undecide("little")
     ended = data.ended[data.ended["status"].isin(["ok", "cut"])]
     each = windows.numbers(ended, "output_tokens")
-    if not each.size or not numbers.output_tok_s or each.size < len(ended) / 2:
+    if not each.any() or not numbers.output_tok_s or each.size < len(ended) / 2:
         return grade.undecide("tokens_against_requests")
     by_request = float(each.mean()) * len(ended) / data.hold.length
     one_round = max((numbers.users or 1.0) / len(ended), (numbers.e2e_p95_s or 0.0) / data.hold.length)

@@ -89,6 +89,8 @@ def test_a_spreadsheet_export_with_a_byte_order_mark(table: Path) -> None:
         ("users,req_s\n1,fast\n", r"line 2: req_s is 'fast', not a number"),
         ("users,req_s\n1,nan\n", "not a number"),
         ("users,req_s\n1,-3\n", "cannot be negative"),
+        ("users,req_s\n1,1e300\n", "so large or so small"),
+        ("users,req_s\n1,1e-300\n", "so large or so small"),
         ("users,req_s\n,3\n", "give the number of users"),
         ("users,req_s\n0,3\n", "give the number of users"),
         ("users,req_s,error_rate\n1,3,12\n", "a share between 0 and 1"),
