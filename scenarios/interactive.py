@@ -1,6 +1,6 @@
 """Short prompts, one after the other: a person who asks an assistant."""
 
-from locust import task
+import random
 
 from loadband.load.user import ModelUser
 
@@ -10,10 +10,8 @@ class InteractiveUser(ModelUser):
 
     scenario = "interactive"
 
-    @task
-    def ask_and_think(self) -> None:
+    def converse(self, source: random.Random) -> None:
         """One request and the pause after it."""
-        source = self.next_source()
         prompt = self.next_prompt(source)
         max_tokens = self.session.max_tokens.draw_whole(source)
         self.ask([{"role": "user", "content": prompt.text}], prompt, max_tokens)

@@ -11,7 +11,7 @@ import random
 from typing import Any, ClassVar
 
 import gevent
-from locust import User
+from locust import User, task
 from locust.env import Environment
 
 from loadband.load.booking import Asked, record_of
@@ -68,10 +68,15 @@ class ModelUser(User):
         if self.connection is not None:
             self.connection.close()
 
-    def next_source(self) -> random.Random:
-        """The random draws of this user's next request."""
+    @task
+    def next_conversation(self) -> None:
+        """Locust asks for the next piece of work."""
         self.requests += 1
-        return self.session.book.source(self.number, self.requests)
+        self.converse(self.session.book.source(self.number, self.requests))
+
+    def converse(self, source: random.Random) -> None:
+        """One conversation of the scenario, with the pauses after its turns. All random draws come from `source`."""
+        raise NotImplementedError
 
     def next_prompt(self, source: random.Random) -> Prompt:
         """A prompt of the asked length."""
