@@ -118,6 +118,30 @@ def test_a_sentence_is_kept_and_not_a_whole_body() -> None:
     assert len(failure.message) == 300
 
 
+SENTENCES = [
+    (b'{"error":{"message":"no key","type":"auth"}}', "no key", "of an error object"),
+    (b'{"error":"no key"}', "no key", "of a string"),
+    (b'{"object":"error","message":"no key"}', "no key", "of an object named error"),
+    (b'{"detail":"no key"}', "no key", "of a detail"),
+    (b'{"message":"no key"}', "no key", "of a message alone"),
+    (b'{"reason":1}', '{"reason": 1}', "of an unknown object: all of it"),
+    (b"no key", "no key", "of plain text"),
+]
+
+
+@pytest.mark.parametrize(("body", "words", "sentence"), SENTENCES, ids=[row[2] for row in SENTENCES])
+def test_the_servers_own_sentence(body: bytes, words: str, sentence: str) -> None:
+    failure = fed((0, plain("401 Unauthorized", body))).answer.failure()
+    assert failure is not None
+    assert failure.message == words, sentence
+
+
+def test_tool_calls_are_counted_where_they_begin() -> None:
+    more = {"index": 0, "function": {"arguments": "1"}}
+    stream = whole(delta(tool_calls=[CALL]), delta(tool_calls=[more]), delta(tool_calls=[CALL, CALL]), DONE)
+    assert fed((0, stream)).answer.tool_calls == 3
+
+
 def test_an_error_in_mid_answer_keeps_what_came_before() -> None:
     told = event({"error": {"message": "the engine met an issue", "code": 500}})
     answer = streamed(*((10 * n, text("t")) for n in range(1, 31)), (310, told + DONE))
@@ -156,6 +180,9 @@ FAILED: list[tuple[bytes, str, str, str]] = [
     (plain("200 OK", b""), "empty", "no body", "no body"),
     (b"HTTP/1.1 204 No Content\r\n\r\n", "empty", "no body", "no content"),
     (plain("401 Unauthorized", b'{"error":{"message":"no key"}}'), "http_401", "no key", "no key"),
+    (plain("500 Oops", b'data: {"error":"dead"}\n\n', "text/event-stream"), "http_500", "dead", "so told"),
+    (CHUNKED + chunk(event({"error": "dead"})) + b"no length\r\n", "stream_error", "dead", "the first fault counts"),
+    (plain("200 OK", b'{"choices":[{}]}')[:-3], "not_a_stream", "no stream of events", "half an answer in one piece"),
     (plain("404 Not Found", b'{"detail":"Not Found"}'), "http_404", "Not Found", "no such path"),
     (plain("404 Not Found", b""), "http_404", "Not Found", "no words but the status"),
     (b"HTTP/1.1 599\r\nContent-Length: 0\r\n\r\n", "http_599", "HTTP 599", "no words at all"),

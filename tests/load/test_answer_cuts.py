@@ -62,28 +62,33 @@ def test_any_framing_cut_anywhere(data: bytes, sentence: str) -> None:
     assert fed(*((n, data[n : n + 1]) for n in range(len(data)))).outcome() == one.outcome(), "byte by byte"
 
 
-ENDS: list[tuple[bytes, str]] = [
-    (whole(text("A"), event({"error": {"message": "lost", "code": 500}}), DONE), "an error in the stream"),
-    (whole(text("A"), finish(), DONE, event({"error": "late"})), "an error after [DONE]"),
-    (whole(text("A"), DONE, b"data: no json\n\n"), "rubbish after [DONE]"),
-    (whole(text("A"), event({"error": "x"}), text("B"), usage(1, 2)), "tokens after an error"),
-    (CHUNKED + chunk(text("A") + DONE) + b"rubbish\r\n", "a broken chunk after [DONE]"),
-    (whole(text("A"), b"data: no json\n\n", text("B")), "rubbish in the stream"),
-    (whole(text("A"), b"data:\n\n", b"event: ping\ndata: 1\n\n", text("B"), finish()), "heartbeats"),
-    (whole(text("A"), DONE) + whole(text("B")), "a second answer"),
-    (whole(text("A"), DONE) + plain("404 Not Found", b"x"), "a refusal after the answer"),
-    (whole(text("A"), DONE) + b"\x00\xff rubbish", "rubbish after the answer"),
-    (plain("429 Too Many Requests", b'{"error":{"message":"slow down"}}'), "a refusal"),
-    (plain("200 OK", b'{"choices":[{"message":{}}]}'), "an answer in one piece"),
-    (plain("200 OK", b"data is not an event", "text/plain"), "words that begin like an event"),
-    (plain("200 OK", b"da", "text/plain"), "too little to tell"),
-    (CHUNKED + chunk(text("A")) + b"5\r\nda", "cut short by the server"),
+ENDS: list[tuple[bytes, str | None, str]] = [
+    (
+        whole(text("A"), event({"error": {"message": "lost", "code": 500}}), DONE),
+        "stream_error",
+        "an error in the stream",
+    ),
+    (whole(text("A"), finish(), DONE, event({"error": "late"})), None, "an error after [DONE]"),
+    (whole(text("A"), DONE, b"data: no json\n\n"), None, "rubbish after [DONE]"),
+    (whole(text("A"), event({"error": "x"}), text("B"), usage(1, 2)), "stream_error", "tokens after an error"),
+    (CHUNKED + chunk(text("A") + DONE) + b"rubbish\r\n", None, "a broken chunk after [DONE]"),
+    (whole(text("A"), b"data: no json\n\n", text("B")), "protocol", "rubbish in the stream"),
+    (whole(text("A"), b"data:\n\n", b"event: ping\ndata: 1\n\n", text("B"), finish()), None, "heartbeats"),
+    (whole(text("A"), DONE) + whole(text("B")), None, "a second answer"),
+    (whole(text("A"), DONE) + plain("404 Not Found", b"x"), None, "a refusal after the answer"),
+    (whole(text("A"), DONE) + b"\x00\xff rubbish", None, "rubbish after the answer"),
+    (plain("429 Too Many Requests", b'{"error":{"message":"slow down"}}'), "throttled", "a refusal"),
+    (plain("200 OK", b'{"choices":[{"message":{}}]}'), "not_a_stream", "an answer in one piece"),
+    (plain("200 OK", b"data is not an event", "text/plain"), "not_a_stream", "words that begin like an event"),
+    (plain("200 OK", b"da", "text/plain"), "not_a_stream", "too little to tell"),
+    (CHUNKED + chunk(text("A")) + b"5\r\nda", "truncated", "cut short by the server"),
 ]
 
 
-@pytest.mark.parametrize(("data", "sentence"), ENDS, ids=[row[1] for row in ENDS])
-def test_any_end_cut_anywhere(data: bytes, sentence: str) -> None:
+@pytest.mark.parametrize(("data", "told", "sentence"), ENDS, ids=[row[2] for row in ENDS])
+def test_any_end_cut_anywhere(data: bytes, told: str | None, sentence: str) -> None:
     one = fed((0, data)).outcome()
+    assert one[0] == told, sentence
     for at in range(1, len(data)):
         assert fed((0, data[:at]), (20, data[at:])).outcome() == one, f"{sentence}, cut at byte {at}"
 
@@ -137,7 +142,7 @@ def test_noise_in_a_stream_never_raises(noise: list[bytes]) -> None:
 
 @given(st.data())
 def test_a_spoilt_stream_never_raises_and_never_succeeds_by_chance(data: st.DataObject) -> None:
-    stream = bytearray(data.draw(st.sampled_from([row[0] for row in FRAMINGS + ENDS])))
+    stream = bytearray(data.draw(st.sampled_from([*(row[0] for row in FRAMINGS), *(row[0] for row in ENDS)])))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(stream) - 1))
         piece = data.draw(
