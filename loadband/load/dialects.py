@@ -102,7 +102,11 @@ class OpenAIChat:
             asked["ignore_eos"] = True
         if sampling.extra_body:
             asked.update(sampling.extra_body)
-        return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(asked, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return text.encode()
+        except UnicodeEncodeError:  # an answer in the history: servers cut characters in two
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
     def read(self, name: bytes, data: bytes) -> Chunk:
         """What one event says. Raises ProtocolError when it is not of this dialect."""

@@ -162,6 +162,12 @@ def test_what_is_asked() -> None:
     assert "ignore_eos" not in bare
 
 
+def test_a_character_that_a_server_cut_in_two_can_be_sent_back() -> None:
+    halves = of_delta({"content": "\ud83d"}).text + of_delta({"content": "\ude00"}).text
+    body = json.loads(CHAT.body(Sampling("m"), [{"role": "assistant", "content": halves + "\ud83d!"}], 9))
+    assert body["messages"][0]["content"] == "😀\ufffd!"
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3)
