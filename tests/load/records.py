@@ -1,4 +1,4 @@
-"""Records, finished token clocks and workers' reports for tests that book them.
+"""Records, finished token clocks, workers' reports and sessions for tests that book them.
 
 Knows: which fields each of them needs. Must not know: any test.
 """
@@ -6,6 +6,7 @@ Knows: which fields each of them needs. Must not know: any test.
 from typing import Any
 
 from loadband.load.ledger import COUNTERS
+from loadband.load.session import Session, Work
 from loadband.load.token_clock import TokenClock
 from loadband.record import Record, Status
 
@@ -41,3 +42,14 @@ def counts(second: int, scenario: str = "interactive", **by: int) -> list[Any]:
 
 def ended(*records: Record) -> list[list[Any]]:
     return [each.values() for each in records]
+
+
+def session_of(workers: int = 1, index: int = 0, offset: float = 0.0, key_variable: str | None = None) -> Session:
+    """The session of worker `index` of `workers`."""
+    work = Work(
+        host="http://target:8000", model="m", run_id="run", seed=1, prompt_tokens="50-200", max_tokens="64-448",
+        think_time="0", temperature=0.7, ignore_eos=True, tokens_per_character={}, long_context_tokens="2048-8192",
+        turns="2-6", mix={}, context_limit=None, workers=workers, key_variable=key_variable,
+        timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0},
+    )  # fmt: skip
+    return Session(work, f"w{index}", index, offset)

@@ -10,8 +10,9 @@ from loadband.load.booking import Asked, record_of
 from loadband.load.connection import Connection, parse_address
 from loadband.load.dialects import OpenAIChat, ServerError
 from loadband.load.exchange import Exchange, Timeouts
-from loadband.load.session import Session, StepMark, Work
+from loadband.load.session import Session, StepMark
 from loadband.record import RECORD_COLUMNS, FailureClass, Record, Status, TokenSource
+from tests.load.records import session_of
 from tests.load.streams import DONE, delta, finish, text, usage, whole
 
 START = 50.0
@@ -22,13 +23,7 @@ KEY = "sk-very-secret"
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setenv("LOADBAND_TEST_KEY", KEY)
-    work = Work(
-        host="http://target:8000", model="m", run_id="run", seed=1, prompt_tokens="50-200", max_tokens="64-448",
-        think_time="0", temperature=0.7, ignore_eos=True, tokens_per_character={}, workers=1,
-        timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0},
-        key_variable="LOADBAND_TEST_KEY",
-    )  # fmt: skip
-    session = Session(work, "w0", 0, OFFSET)
+    session = session_of(offset=OFFSET, key_variable="LOADBAND_TEST_KEY")
     session.step = StepMark(number=4, repeat=2)
     return session
 

@@ -10,13 +10,24 @@ from hypothesis import strategies as st
 
 from loadband.errors import UsageError
 from loadband.load import prompts
-from loadband.load.prompts import KINDS, NONCE_TOKENS, PromptBook, nonce_of, passage, pool, pools_hash
+from loadband.load.prompts import (
+    KINDS,
+    NONCE_TOKENS,
+    QUESTION_TOKENS,
+    QUESTIONS,
+    SHORT_KINDS,
+    PromptBook,
+    nonce_of,
+    passage,
+    pool,
+    pools_hash,
+)
 
 NONCE = re.compile(r"\[[0-9a-f]{10}\] ")
 
 
 def written(book: PromptBook, user: int, request: int, tokens: int = 120, repeat: int = 1) -> str:
-    return book.prompt(book.source(user, request), tokens, repeat, user, request).text
+    return book.prompt(book.source(user, request), tokens, book.nonce(repeat, user, request)).text
 
 
 def bare(text: str) -> str:
@@ -65,9 +76,9 @@ def test_a_nonce_of_words_is_fixed() -> None:
 
 def test_all_kinds_are_used_about_equally() -> None:
     book = PromptBook(1, "run")
-    kinds = [book.prompt(book.source(user, 1), 60, 1, user, 1).kind for user in range(600)]
-    assert set(kinds) == set(KINDS)
-    assert all(kinds.count(kind) > 600 / len(KINDS) / 1.5 for kind in KINDS)
+    kinds = [book.prompt(book.source(user, 1), 60, "[n]").kind for user in range(600)]
+    assert set(kinds) == set(SHORT_KINDS)
+    assert all(kinds.count(kind) > 600 / len(SHORT_KINDS) / 1.5 for kind in SHORT_KINDS)
 
 
 @pytest.mark.parametrize("cost", [0.1, 0.25, 1.0])
@@ -75,10 +86,20 @@ def test_all_kinds_are_used_about_equally() -> None:
 def test_a_prompt_is_about_as_long_as_asked(tokens: int, cost: float) -> None:
     book = PromptBook(3, "run", dict.fromkeys(KINDS, cost))
     for user in range(12):
-        prompt = book.prompt(book.source(user, 1), tokens, 1, user, 1)
+        prompt = book.prompt(book.source(user, 1), tokens, book.nonce(1, user, 1))
         length = len(bare(prompt.text)) * cost + NONCE_TOKENS
         assert length == pytest.approx(tokens, rel=0.05, abs=16 * cost)
         assert prompt.tokens_asked == tokens
+
+
+@pytest.mark.parametrize("tokens", [300, 2048, 32_768])
+def test_a_document_of_the_asked_length_is_followed_by_a_question(tokens: int) -> None:
+    book = PromptBook(3, "run", dict.fromkeys(KINDS, 0.25))
+    prompt = book.document(book.source(0, 1), tokens, book.nonce(1, 0, 1))
+    text, _, question = bare(prompt.text).rpartition("\n\n")
+    assert question in QUESTIONS
+    assert len(text) * 0.25 + QUESTION_TOKENS + NONCE_TOKENS == pytest.approx(tokens, rel=0.05)
+    assert (prompt.kind, prompt.tokens_asked) == ("document", tokens)
 
 
 @pytest.mark.parametrize("tokens", [1, NONCE_TOKENS, NONCE_TOKENS + 1])
@@ -93,6 +114,31 @@ def test_a_passage_ends_near_where_it_should(kind: str, characters: int, user: i
     text = passage(kind, characters, PromptBook(1, "run").source(user, 1))
     assert text
     assert len(text) < max(characters, 1) + 16, "no more than the rest of a word"
+
+
+PASSAGES = [
+    ("chat", 3, "one", "at the end of a word"),
+    ("chat", 4, "one three", "at the end of the word that it would cut"),
+    ("chat", 14, "one three seven", "at the end of the last word"),
+    ("chat", 15, "one three seven", "of a whole piece"),
+    ("chat", 16, "one three seven one", "of a piece and a part"),
+    ("chat", 0, "one", "at least one word"),
+    ("zh", 4, "one ", "to the character where words are not spaced"),
+    ("zh", 16, "one three seveno", "pieces joined without a space"),
+    ("code", 16, "one three seven\n\none", "pieces joined by a blank line"),
+]
+
+
+@pytest.mark.parametrize(("kind", "characters", "text", "sentence"), PASSAGES, ids=[row[3] for row in PASSAGES])
+def test_a_passage(monkeypatch: pytest.MonkeyPatch, kind: str, characters: int, text: str, sentence: str) -> None:
+    monkeypatch.setattr(prompts, "pool", lambda _: ("one three seven",))
+    assert passage(kind, characters, PromptBook(1, "run").source(0, 1)) == text, sentence
+
+
+def test_a_word_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompts, "pool", lambda _: ("x" * 40,))
+    assert passage("chat", 5, PromptBook(1, "run").source(0, 1)) == "xxxxx"
+    assert passage("chat", 30, PromptBook(1, "run").source(0, 1)) == "x" * 40, "ten more to its end"
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadband.load.session import Session, StepMark, Work
-
-WORK = Work(
-    host="http://target:8000", model="m", run_id="run", seed=1, prompt_tokens="50-200", max_tokens="64-448",
-    think_time="0", temperature=0.7, ignore_eos=True, tokens_per_character={}, workers=1,
-    timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0}, key_variable=None,
-)  # fmt: skip
-
-
-def session_of(workers: int = 1, index: int = 0, key_variable: str | None = None) -> Session:
-    fields = {name: getattr(WORK, name) for name in Work.__slots__}
-    return Session(Work(**{**fields, "workers": workers, "key_variable": key_variable}), f"w{index}", index, 0.0)
+from loadband.load.session import StepMark
+from tests.load.records import session_of
 
 
 @given(st.integers(1, 8), st.integers(1, 40))
