@@ -1,6 +1,7 @@
 """Loadband: start Locust with this file. `locust -H http://HOST:PORT`, or headless with `--steps 1,2,4,8`.
 
-This is the menu: the user classes that can be run, and the hooks that make Locust a load test for language models.
+This is the menu: the user classes that can be run (InteractiveUser alone unless others are named), and the hooks
+that make Locust a load test for language models.
 `python locustfile.py --help` explains every option, Locust's own and ours.
 """
 
@@ -11,8 +12,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loadband.load import hooks
 from scenarios.interactive import InteractiveUser
+from scenarios.long_context import LongContextUser
+from scenarios.multi_turn import MultiTurnUser
 
-__all__ = ["InteractiveUser", "hooks"]
+__all__ = ["InteractiveUser", "LongContextUser", "MultiTurnUser", "hooks"]
 
 if __name__ == "__main__":
     from locust.main import main

@@ -53,12 +53,22 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the ladder climbs. `settle_s` None is auto: one E2E p95, at least 2 s."""
+    """What the ladder climbs. In `settle_s`, `drain_s` and `warmup_s` None is auto.
+
+    Auto is for settling one E2E p95, at least 2 s; for draining until nothing is in flight; for the warm-up until
+    every scenario was answered once, at most 60 s.
+    """
 
     levels: tuple[int, ...]
     hold: Hold = Hold()
     max_hold_s: float = 600.0
     settle_s: float | None = None
+    repeats: int = 1
+    """How often the levels are climbed, drained in between."""
+    drain_s: float | None = None
+    warmup_s: float | None = None
+    stop_when_lost: bool = True
+    """Whether the run ends when the target goes away, or waits for its return."""
 
 
 def parse_duration(text: str) -> float:
@@ -164,9 +174,30 @@ def parse_hold(text: str) -> Hold:
 
 def parse_settle(text: str) -> float | None:
     """Seconds to let a level settle; None for `auto`. Raises UsageError."""
+    return _auto_or_seconds("settle", text)
+
+
+def parse_drain(text: str) -> float | None:
+    """Seconds that requests in flight may take at the end of a pass; None for `auto`. Raises UsageError."""
+    return _auto_or_seconds("drain", text)
+
+
+def parse_warmup(text: str) -> float | None:
+    """Seconds of warm-up before the first level; None for `auto`. Raises UsageError."""
+    return _auto_or_seconds("warmup", text)
+
+
+def parse_repeats(text: str) -> int:
+    """How often the levels are climbed. Raises UsageError."""
+    if not re.fullmatch(r"[1-9]\d{0,2}", text.strip(), re.ASCII):
+        raise UsageError(f"'{_short(text)}' is no number of repeats: write a whole number from 1 to 999")
+    return int(text)
+
+
+def _auto_or_seconds(word: str, text: str) -> float | None:
     if text.strip() == "auto":
         return None
     seconds = _seconds(text)
     if seconds is None:
-        raise UsageError(f"settle '{_short(text)}' is not understood: write auto or a time (5, 5s, 0s)")
+        raise UsageError(f"{word} '{_short(text)}' is not understood: write auto or a time (5, 5s, 0s)")
     return seconds

@@ -12,7 +12,7 @@ class InteractiveUser(ModelUser):
 
     def converse(self, source: random.Random) -> None:
         """One request and the pause after it."""
-        prompt = self.next_prompt(source)
+        prompt = self.session.book.prompt(source, self.session.prompt_tokens.draw_whole(source), self.nonce())
         max_tokens = self.session.max_tokens.draw_whole(source)
         self.ask([{"role": "user", "content": prompt.text}], prompt, max_tokens)
         self.think(source)

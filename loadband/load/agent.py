@@ -14,6 +14,7 @@ from typing import Any
 from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
+from loadband.load.clock_sync import ClockSync
 from loadband.load.health import Health
 from loadband.load.session import Session, StepMark, Work
 from loadband.load.token_clock import nearest_rank
@@ -28,6 +29,7 @@ class Agent:
         self._environment = environment
         self._runner = runner
         self._health = Health()
+        self._clock = ClockSync(runner) if isinstance(runner, WorkerRunner) else None
         self._work: Work | None = None
         self._step = StepMark()
         self.session: Session | None = None
@@ -43,7 +45,8 @@ class Agent:
             return
         index = max(self._runner.worker_index, 0)
         name = "local" if isinstance(self._runner, LocalRunner) else f"w{index}"
-        self.session = Session(self._work, name, index, time.time() - time.perf_counter())
+        wall_offset = self._clock.wall_offset() if self._clock else time.time() - time.perf_counter()
+        self.session = Session(self._work, name, index, wall_offset)
         self.session.step = self._step
         self._environment.loadband_session = self.session  # type: ignore[attr-defined]
         self._health.start()
@@ -65,6 +68,8 @@ class Agent:
             "state": self._runner.state,
             "host": socket.gethostname(),
             "cores": os.cpu_count(),
+            "clock_offset_s": self._clock.offset_s if self._clock else None,
+            "clock_error_s": self._clock.error_s if self._clock else None,
         }
 
     def _on_work(self, msg: Any, **_: Any) -> None:
@@ -74,7 +79,7 @@ class Agent:
     def _on_step(self, msg: Any, **_: Any) -> None:
         self._step = StepMark(**msg.data)
         if self.session is not None:
-            self.session.step = self._step
+            self.session.enter(self._step)
 
     def _on_gate(self, msg: Any, **_: Any) -> None:
         if self.session is None:

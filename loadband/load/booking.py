@@ -20,7 +20,7 @@ class Asked:
     kind: str
     user: int
     step: StepMark
-    tokens_asked: int
+    tokens_asked: int | None
     max_tokens: int
     think_s: float | None
     in_flight: int
@@ -77,7 +77,7 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         max_tokens=asked.max_tokens,
         model_answered=_words(answer.model, session),
         attempts=1,
-        flags=_flags(exchange, bursty=timing.bursty) or None,
+        flags=_flags(exchange, warmup=asked.step.warmup, bursty=timing.bursty) or None,
         duration_s=exchange.end - exchange.start,
     )
 
@@ -89,9 +89,10 @@ def _words(told: str | None, session: Session) -> str | None:
     return one_line(told, [session.key or ""]).encode(errors="replace").decode()
 
 
-def _flags(exchange: Exchange, *, bursty: bool) -> str:
+def _flags(exchange: Exchange, *, warmup: bool, bursty: bool) -> str:
     ended = exchange.status == Status.OK
     flags = {
+        "warmup": warmup,
         "bursty": bursty,
         "no_done": ended and not exchange.answer.done,
         "stale_connection": exchange.stale,

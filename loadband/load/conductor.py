@@ -15,15 +15,18 @@ import locust
 from locust.env import Environment
 
 import loadband
+from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
 from loadband.load.connection import parse_address
-from loadband.load.ladder import Action, Ladder, Sight, Step
+from loadband.load.ladder import Ladder, Phase
 from loadband.load.locust_tables import LocustTables
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
 from loadband.load.prompts import pools_hash
 from loadband.load.session import StepMark, Work
+from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Plan
+from loadband.record import Status
 from loadband.rundir import LOCUST_PREFIX, RunDirectory
 
 LOST_TARGET = "target_lost"
@@ -40,13 +43,14 @@ class Conductor:
         environment: Environment,
         plan: Plan | None,
         ramp_users_s: float | None,
-        say: Callable[[str], None],
+        console: progress.Progress,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves."""
         self._environment = environment
         self._clock = clock
-        self._say = say
+        self._progress = console
+        self._failed_before = 0
         self.plan = plan
         self.ladder = Ladder(plan, ramp_users_s=ramp_users_s) if plan else None
         self._rate = ramp_users_s
@@ -61,6 +65,7 @@ class Conductor:
         """The test starts: its directory, its files, its work for every process."""
         directory = RunDirectory.create(path)
         self.path, self._directory = path, directory
+        self._scenarios = frozenset(work.mix)
         self._workers: dict[str, dict[str, Any]] = {}
         self._run = {
             **run_of(work, found, self.plan), **run, "started": self._clock(), "ended": None, "how": None, "workers": []
@@ -79,7 +84,7 @@ class Conductor:
         if name not in self._workers:
             self._workers[name] = {
                 "name": name, "host": report["host"], "cores": report["cores"],
-                "clock_offset_s": None, "clock_error_s": None,
+                "clock_offset_s": report["clock_offset_s"], "clock_error_s": report["clock_error_s"],
             }  # fmt: skip
             self._run["workers"] = [self._workers[key] for key in sorted(self._workers)]
             self._directory.write_run(self._run)
@@ -91,22 +96,20 @@ class Conductor:
         if ladder is None:
             raise RuntimeError("a ladder was looked at in a run without a plan")
         now = self._clock()
-        if ladder.current is not None and self.pen.target_lost:
-            level = ladder.current.target
-            self._step_ended(ladder.stop(now), LOST_TARGET)
-            self._say(f"the target went away during level {level}: the run ends here")
-        before = ladder.current
-        action = ladder.look(self._sight(now))
+        before, phase = ladder.current, ladder.phase
+        sight = self._sight(now)
+        action = ladder.look(sight)
         if action.ended is not None:
-            self._step_ended(action.ended)
+            self._step_ended(action.ended, sight)
         if ladder.current is not None and ladder.current is not before:
-            self._step_begins(ladder.current, action.spread_s)
-        elif ladder.current is not None and ladder.current.hold_from == now:
-            self._say(f"level {ladder.current.target} settled: measuring")
+            self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
+        elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
+            self._send(STEP, asdict(StepMark(target=action.users, warmup=True)))
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
         if action.finished and self._run.get("how") is None:
             self._run["how"] = LOST_TARGET if self.pen.target_lost else "plan"
+        self._progress.live(progress.live_line(ladder, sight, self._told(sight)))
         return action
 
     @property
@@ -137,31 +140,37 @@ class Conductor:
             now=now,
             users=pen.users,
             in_flight=pen.in_flight_since(self._gate_epoch, self._workers_wanted()),
-            ok=pen.totals.by_status["ok"],
+            ok=pen.totals.by_status[Status.OK],
             ended=pen.totals.ended,
             e2e_mean_s=pen.e2e_mean_s,
             e2e_p95_s=pen.e2e_p95_s,
             tokens_by_second=pen.tokens_between(hold_from, complete) if hold_from is not None else (),
+            warm=pen.answered >= set(self._scenarios),
+            target_lost=pen.target_lost,
         )
 
-    def _step_begins(self, step: Step, spread_s: float) -> None:
-        first = self.plan.levels[step.step - 2] if self.plan and step.step > 1 else 0
-        self._send(STEP, asdict(StepMark(step.step, step.repeat, first, step.target, spread_s)))
-        count = len(self.plan.levels) if self.plan else 0
-        self._say(f"level {step.target} ({step.step} of {count}): users on their way")
+    def _told(self, sight: Sight) -> progress.Told:
+        """What the console says of the level in force."""
+        tokens = sight.tokens_by_second
+        return progress.Told(
+            steps=len(self.plan.levels) * self.plan.repeats if self.plan else 0,
+            in_flight=self.pen.in_flight,
+            tokens_s=sum(tokens) / len(tokens) if tokens else None,
+            ttft_p95_s=self.pen.ttft_p95_s,
+            failed=self.pen.totals.by_status[Status.FAILED] - self._failed_before,
+        )
 
-    def _step_ended(self, step: Step | None, ended_by: str | None = None) -> None:
-        if step is None:
-            return
-        step.ended_by = ended_by or step.ended_by
+    def _step_ended(self, step: Step, sight: Sight) -> None:
         self.pen.write_step(step.row())
+        self._progress.say(progress.step_line(step, self._told(sight)))
+        self._failed_before = self.pen.totals.by_status[Status.FAILED]
+        if step.ended_by == EndedBy.TARGET_LOST:
+            self._progress.say(f"the target went away during level {step.target}: the run ends here")
 
     def _move_gate(self, is_open: bool) -> None:
         self._gate_open = is_open
         self._gate_epoch += 1
         self._send(GATE, {"open": is_open, "epoch": self._gate_epoch})
-        if not is_open:
-            self._say("the last level is over: waiting for the requests in flight")
 
     def _send(self, message: str, data: dict[str, Any]) -> None:
         if self._environment.runner is not None:
@@ -175,6 +184,11 @@ class Conductor:
             now = self._clock()
             gevent.sleep(1.0 - now % 1.0 + 0.05)
             self.pen.tick(self._clock())
+
+
+def mark_of(step: Step, spread_s: float) -> StepMark:
+    """What the users' processes need to know of a step."""
+    return StepMark(step.step, step.repeat, step.first, step.target, spread_s)
 
 
 def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
@@ -203,6 +217,7 @@ def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
         "timeouts": work.timeouts,
         "plan": None if plan is None else {
             "levels": list(plan.levels), "hold": str(plan.hold), "settle_s": plan.settle_s,
-            "max_hold_s": plan.max_hold_s,
+            "max_hold_s": plan.max_hold_s, "repeats": plan.repeats, "drain_s": plan.drain_s,
+            "warmup_s": plan.warmup_s, "stop_when_lost": plan.stop_when_lost,
         },
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Numbers a person asks for: `100`, `64-448`, `lognormal(mean,sd)`. Grammar of prompt and answer lengths and pauses.
+"""Numbers a person asks for: `100`, `64-448`, `lognormal(mean,sd)`; shares of a mix: `interactive=7,long_context=1`.
 
 Knows: how to write and draw them. Must not know: what they are used for.
 """
@@ -83,3 +83,16 @@ def parse_token_count(text: str) -> Distribution:
     if distribution.low < 1:
         raise UsageError(f"'{_short(text)}': write at least 1 token")
     return distribution
+
+
+def parse_shares(text: str) -> dict[str, float]:
+    """Name -> weight of `interactive=7,long_context=1`. Raises UsageError."""
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        match = re.fullmatch(rf"\s*([a-z][a-z_]*)\s*=\s*{_NUMBER}\s*", part)
+        if not match or match[1] in shares or float(match[2]) <= 0:
+            raise UsageError(
+                f"'{part}' in mix '{text}' is not understood: write interactive=7,long_context=1, each once"
+            )
+        shares[match[1]] = float(match[2])
+    return shares

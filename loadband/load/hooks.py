@@ -25,6 +25,8 @@ from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 from loadband.errors import ExitCode, LoadbandError, complain
 from loadband.load import locust_patches
 from loadband.load.agent import Agent
+from loadband.load.clock_sync import answer_clocks
+from loadband.load.mix import install_all_users
 from loadband.load.options import add_options
 from loadband.load.steward import Steward
 
@@ -52,6 +54,8 @@ def _on_init(environment: Environment, runner: Runner, **_: Any) -> None:
     if isinstance(runner, WorkerRunner):
         _install_worker(environment, runner)
         return
+    if isinstance(runner, MasterRunner):
+        answer_clocks(runner)  # before anything that takes time: workers ask as soon as they are connected
     try:
         steward = Steward(environment, runner)
         steward.prepare()
@@ -89,6 +93,7 @@ def _install_master(environment: Environment, steward: Steward) -> None:
 
 def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
     agent = Agent(environment, runner)
+    install_all_users(environment)
     environment.process_exit_code = 0
     if environment.parsed_options is not None and environment.parsed_options.processes:
         logging.getLogger("locust").setLevel(logging.WARNING)

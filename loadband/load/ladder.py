@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Hold, Plan
 
 SETTLE_AT_LEAST_S = 2.0
@@ -20,8 +21,13 @@ AUTO_HOLD_AT_LEAST_S = 30.0
 AUTO_HOLD_ROUNDS = 3
 AUTO_HOLD_SUCCESSES = 30
 AUTO_HOLD_ERROR = 0.02
+FAILURES_THAT_TELL = 10
+"""So many failures and no success: waiting longer shows nothing new."""
+
 BATCHES = 10
 """Batch means for the standard error of tokens/s."""
+
+WARMUP_AT_MOST_S = 60.0
 
 REACH_WITHIN_S = 60.0
 """Users that are not there this long after they should be will not come: the level is given up, unmeasured."""
@@ -30,66 +36,15 @@ SILENT_FOR_S = 60.0
 """A process that has not told what it has in flight this long after the gate was closed is gone: the drain is over."""
 
 
-class EndedBy(StrEnum):
-    """Why a step ended."""
+class Phase(StrEnum):
+    """Where the run is."""
 
-    HOLD = "hold"
-    MAX_HOLD = "max_hold"
-    NOT_REACHED = "not_reached"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What the ladder sees at one moment."""
-
-    now: float
-    users: int
-    in_flight: int | None
-    """None while not every process has told since the gate moved."""
-    ok: int
-    """Successes since the start of the run."""
-    ended: int
-    """Requests that ended, in any way, since the start of the run."""
-    e2e_mean_s: float | None = None
-    """Of the newest successes."""
-    e2e_p95_s: float | None = None
-    tokens_by_second: Sequence[float] = ()
-    """Output tokens of each whole second of the hold that is complete."""
-
-
-@dataclass(slots=True)
-class Step:
-    """One row of `steps.csv`."""
-
-    step: int
-    repeat: int
-    target: int
-    asked_at: float
-    reached_at: float | None = None
-    hold_from: float | None = None
-    hold_to: float | None = None
-    ended_by: str | None = None
-
-    def row(self) -> list[object]:
-        """Values in column order."""
-        return [
-            self.step, self.repeat, self.target, None, self.asked_at, self.reached_at,
-            self.hold_from, self.hold_to, self.ended_by,
-        ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What is to be done now. Asked for again at every look until something changes."""
-
-    users: int
-    spread_s: float = 0.0
-    """The new users begin spread over this time."""
-    gate_open: bool = True
-    finished: bool = False
-    ended: Step | None = None
-    """The step that ended at this look."""
+    WARMUP = "warmup"
+    CLIMB = "climb"
+    DRAIN = "drain"
+    LEAVE = "leave"
+    """Nothing is in flight: the users are taken down."""
+    DONE = "done"
 
 
 @dataclass(slots=True)
@@ -99,39 +54,54 @@ class Ladder:
     plan: Plan
     ramp_users_s: float | None = None
     """Users per second of every level (`-r`); None: all at once, their starts spread over one mean E2E."""
+    phase: Phase | None = None
+    """None before the first look."""
     current: Step | None = None
-    """The step in force."""
-    _next: int = 0
+    """The step in force; None in warm-up and while draining."""
+    repeat: int = 1
+    """The pass over the levels, from 1."""
+    _steps: int = 0
+    _level: int = 0
+    _since: float = 0.0
+    """When the phase began."""
     _spread_s: float = 0.0
     _settled_from: float = 0.0
     _ok_before: int = 0
     _ended_before: int = 0
-    _draining_since: float | None = None
     _users: int = 0
-    """Users of the newest step: while draining no others come."""
+    """Users that are asked for."""
+    _last_pass: bool = False
     _ended: Step | None = field(default=None, repr=False)
 
     def look(self, sight: Sight) -> Action:
         """The action for what is seen."""
         self._ended = None
-        if self.current is None and self._draining_since is None:
-            self._begin(sight)
-        if self.current is not None:
+        if self.phase is None:
+            self._start(sight)
+        if sight.target_lost and self.plan.stop_when_lost and self.phase in (Phase.WARMUP, Phase.CLIMB):
+            self._give_up(sight.now, EndedBy.TARGET_LOST)
+        if self.phase == Phase.WARMUP and self._is_warm(sight):
+            self._begin(sight, first=self._users)
+        if self.phase == Phase.CLIMB and self.current is not None:
             self._advance(self.current, sight)
-        if self.current is not None:
-            return Action(self.current.target, self._spread_s, ended=self._ended)
-        drained = self._drained(sight)
-        finished = drained and sight.users == 0
-        return Action(0 if drained else self._users, gate_open=False, finished=finished, ended=self._ended)
+        if self.phase == Phase.DRAIN and self._drained(sight):
+            self._enter(Phase.LEAVE, sight.now)
+            self._users = 0
+        if self.phase == Phase.LEAVE and sight.users == 0:
+            self._next_pass(sight)
+        return Action(
+            self._users,
+            self._spread_s if self.current is not None else 0.0,
+            gate_open=self.phase in (Phase.WARMUP, Phase.CLIMB),
+            finished=self.phase == Phase.DONE,
+            ended=self._ended,
+        )
 
     def stop(self, now: float) -> Step | None:
         """The run is stopped from outside: the step in force as far as it came."""
-        step = self.current
-        if step is not None:
-            self._end(step, now, EndedBy.STOPPED)
-        if self._draining_since is None:
-            self._draining_since = now
-        return step
+        self._ended = None
+        self._give_up(now, EndedBy.STOPPED)
+        return self._ended
 
     def remaining_s(self, now: float) -> float | None:
         """Seconds that the hold in force still takes at most; None outside a hold or when it counts requests."""
@@ -140,19 +110,31 @@ class Ladder:
             return None
         return max(step.hold_from + (hold.seconds or self.plan.max_hold_s) - now, 0.0)
 
-    def _begin(self, sight: Sight) -> None:
-        level = self.plan.levels[self._next]
-        self._next += 1
-        self._users = level
-        self.current = Step(self._next, 1, level, asked_at=sight.now)
-        self._spread_s = 0.0 if self.ramp_users_s else (sight.e2e_mean_s or 0.0)
+    def _enter(self, phase: Phase, now: float) -> None:
+        self.phase, self._since = phase, now
 
-    def _drained(self, sight: Sight) -> bool:
-        """Whether nothing is in flight, by what was told after the gate was closed."""
-        closed_for = sight.now - (self._draining_since or 0.0)
-        if closed_for <= 0:
-            return False
-        return sight.in_flight == 0 or (sight.in_flight is None and closed_for >= SILENT_FOR_S)
+    def _start(self, sight: Sight) -> None:
+        if self.plan.warmup_s == 0:
+            self._begin(sight, first=0)
+        else:
+            self._users = self.plan.levels[0]
+            self._enter(Phase.WARMUP, sight.now)
+
+    def _is_warm(self, sight: Sight) -> bool:
+        lasted = sight.now - self._since
+        if self.plan.warmup_s is not None:
+            return lasted >= self.plan.warmup_s
+        return lasted > 0 and (sight.warm or lasted >= WARMUP_AT_MOST_S)
+
+    def _begin(self, sight: Sight, first: int) -> None:
+        """Ask for the next level; `first` users are there already."""
+        level = self.plan.levels[self._level]
+        self._level += 1
+        self._steps += 1
+        self._users = level
+        self._spread_s = 0.0 if self.ramp_users_s else (sight.e2e_mean_s or 0.0)
+        self.current = Step(self._steps, self.repeat, level, asked_at=sight.now, first=first)
+        self._enter(Phase.CLIMB, sight.now)
 
     def _advance(self, step: Step, sight: Sight) -> None:
         if step.reached_at is None:
@@ -161,9 +143,9 @@ class Ladder:
                     self._next_after(step, sight, EndedBy.NOT_REACHED)
                 return
             step.reached_at = sight.now
-            self._settled_from = sight.now + self._spread_s
+            self._settled_from = sight.now + (self._spread_s if step.first < step.target else 0.0)
         if step.hold_from is None:
-            if sight.now < self._settled_from + self._settle_s(sight):
+            if sight.now < self._settled_from + self._settle_s(step, sight):
                 return
             step.hold_from = sight.now
             self._ok_before, self._ended_before = sight.ok, sight.ended
@@ -173,12 +155,12 @@ class Ladder:
     def _ramp_s(self, step: Step) -> float:
         return step.target / self.ramp_users_s if self.ramp_users_s else 0.0
 
-    def _settle_s(self, sight: Sight) -> float:
+    def _settle_s(self, step: Step, sight: Sight) -> float:
         """Auto: one E2E p95, at least 2 s; while nothing has ended there is no E2E, and waiting goes on."""
         if self.plan.settle_s is not None:
             return self.plan.settle_s
         if sight.e2e_p95_s is None:
-            return self.plan.max_hold_s
+            return SETTLE_AT_LEAST_S if sight.ended >= max(step.target, FAILURES_THAT_TELL) else self.plan.max_hold_s
         return max(sight.e2e_p95_s, SETTLE_AT_LEAST_S)
 
     def _hold_is_over(self, step: Step, sight: Sight) -> EndedBy | None:
@@ -194,17 +176,44 @@ class Ladder:
         return EndedBy.MAX_HOLD if held >= self.plan.max_hold_s else None
 
     def _stands_still(self, step: Step, sight: Sight) -> bool:
-        ok = sight.ok - self._ok_before
+        ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
+        if ok == 0 and ended >= max(step.target, FAILURES_THAT_TELL):
+            return True
         error = relative_error(sight.tokens_by_second)
         enough = ok >= max(AUTO_HOLD_SUCCESSES, AUTO_HOLD_ROUNDS * step.target)
         return enough and error is not None and error <= AUTO_HOLD_ERROR
 
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
-        if self._next < len(self.plan.levels):
-            self._begin(sight)
+        if self._level < len(self.plan.levels):
+            self._begin(sight, first=step.target)
         else:
-            self._draining_since = sight.now
+            self._enter(Phase.DRAIN, sight.now)
+
+    def _give_up(self, now: float, reason: EndedBy) -> None:
+        """No further level and no further pass."""
+        self._last_pass = True
+        if self.current is not None:
+            self._end(self.current, now, reason)
+        if self.phase not in (Phase.DRAIN, Phase.LEAVE, Phase.DONE):
+            self._enter(Phase.DRAIN, now)
+
+    def _drained(self, sight: Sight) -> bool:
+        """Whether nothing is in flight, by what was told after the gate was closed, or the time for it is over."""
+        closed_for = sight.now - self._since
+        if self.plan.drain_s is not None and closed_for >= self.plan.drain_s:
+            return True
+        if closed_for <= 0:
+            return False
+        return sight.in_flight == 0 or (sight.in_flight is None and closed_for >= SILENT_FOR_S)
+
+    def _next_pass(self, sight: Sight) -> None:
+        if self._last_pass or self.repeat >= self.plan.repeats:
+            self._enter(Phase.DONE, sight.now)
+            return
+        self.repeat += 1
+        self._level = 0
+        self._begin(sight, first=0)
 
     def _end(self, step: Step, now: float, reason: EndedBy) -> None:
         if step.hold_from is not None:

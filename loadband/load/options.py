@@ -27,11 +27,20 @@ class Frozen:
     run_dir: str | None
     api_key_env: str
     report: bool | None
+    mix: str | None
+    user_classes: tuple[str, ...]
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "Frozen":
         """From the options as parsed at start."""
-        return cls(options.host, options.run_dir, options.api_key_env, options.report)
+        return cls(
+            host=options.host,
+            run_dir=options.run_dir,
+            api_key_env=options.api_key_env,
+            report=options.report,
+            mix=options.mix,
+            user_classes=tuple(options.user_classes or ()),
+        )
 
 
 def checked(parse: Callable[[str], Any]) -> Callable[[str], str]:
@@ -86,6 +95,23 @@ def _add_plan(group: Any) -> None:
         help="time between a level's users being there and its measurement; auto is one E2E p95, at least 2 s",
     )  # fmt: skip
     _add(
+        group, "warmup", metavar="TIME", default="auto", type=checked(plan.parse_warmup),
+        help="load before the first level that is kept apart; auto: until every scenario was answered once, at most "
+        "60 s; 0s for none",
+    )  # fmt: skip
+    _add(
+        group, "repeats", metavar="N", default="1", type=checked(plan.parse_repeats),
+        help="how often the levels are climbed, drained in between. Default 1",
+    )  # fmt: skip
+    _add(
+        group, "drain", metavar="TIME", default="auto", type=checked(plan.parse_drain),
+        help="how long requests in flight may take at the end of a pass; auto: until all have ended; 0s cuts them",
+    )  # fmt: skip
+    _add(
+        group, "on-target-loss", choices=["stop", "continue"], default="stop",
+        help="when the target goes away: end the run, or go on and wait for it. Default stop",
+    )  # fmt: skip
+    _add(
         group, "slo", metavar="LIMITS", type=checked(slo.parse_slo),
         help='limits that the run must keep: "ttft_p95<=1s@32,error_rate<=1%%"; a miss ends with exit code 1',
     )  # fmt: skip
@@ -100,6 +126,19 @@ def _add_requests(group: Any) -> None:
     _add(
         group, "max-tokens", metavar="N", default="64-448", type=checked(distribution.parse_token_count),
         help="tokens of an answer, spread so that users do not march in step. Default 64-448",
+    )  # fmt: skip
+    _add(
+        group, "long-context-tokens", metavar="N", default="2048-8192", type=checked(distribution.parse_token_count),
+        help="tokens of a prompt of LongContextUser. Default 2048-8192",
+    )  # fmt: skip
+    _add(
+        group, "turns", metavar="N", default="2-6", type=checked(distribution.parse_token_count),
+        help="turns of a conversation of MultiTurnUser. Default 2-6",
+    )  # fmt: skip
+    _add(
+        group, "mix", metavar="SHARES", type=checked(distribution.parse_shares),
+        help="scenarios and their shares of the conversations: interactive=7,long_context=1,multi_turn=2. "
+        "Default interactive alone, or the user classes named on the command line alike",
     )  # fmt: skip
     _add(
         group, "think-time", metavar="S", default="0.5-2", type=checked(distribution.parse_distribution),

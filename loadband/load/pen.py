@@ -25,8 +25,8 @@ NEWEST = 200
 LONGEST_PAUSE_S = 60
 """Seconds missed by a busy master are told as the one after them; of a longer pause the rest stays unknown."""
 
-DOWN_AFTER = 3
-"""Refused or broken connections in a row, over all workers, after which the target counts as gone."""
+DOWN_AFTER, DOWN_AFTER_S = 3, 3.0
+"""So many failures to connect in a row, over all workers and over so many seconds: the target counts as gone."""
 
 GONE_AFTER_S = 15.0
 """A worker that has not reported for this long is gone: its users and requests count no more."""
@@ -34,7 +34,9 @@ GONE_AFTER_S = 15.0
 _OK, _CUT = COUNTERS.index("output_tokens_ok"), COUNTERS.index("output_tokens_cut")
 _STATUS = RECORD_COLUMNS.index("status")
 _CLASS = RECORD_COLUMNS.index("failure_class")
+_SCENARIO = RECORD_COLUMNS.index("scenario")
 _E2E = RECORD_COLUMNS.index("e2e_s")
+_TTFT = RECORD_COLUMNS.index("ttft_s")
 _UNREACHED = frozenset({FailureClass.CONNECT, FailureClass.TIMEOUT_CONNECT, FailureClass.TLS})
 
 
@@ -71,9 +73,13 @@ class Pen:
         self.workers: dict[str, Worker] = {}
         self.totals = Totals()
         self._e2e: deque[float] = deque(maxlen=NEWEST)
+        self._ttft: deque[float] = deque(maxlen=NEWEST)
+        self.answered: set[str] = set()
+        """Scenarios that had a success."""
         self._waiting: list[list[Any]] = []
         self._tokens: Counter[int] = Counter()
         self._unreached = 0
+        self._unreached_since = 0.0
         self._now = 0.0
         self._told: int | None = None
         """The newest second whose users and requests in flight are written."""
@@ -137,8 +143,18 @@ class Pen:
 
     @property
     def target_lost(self) -> bool:
-        """Whether the newest requests found no server at all."""
-        return self._unreached >= DOWN_AFTER
+        """Whether the newest requests found no server at all, several of them and for a while."""
+        return self._unreached >= DOWN_AFTER and self._now - self._unreached_since >= DOWN_AFTER_S
+
+    @property
+    def in_flight(self) -> float:
+        """Requests in flight, mean over the last report interval, over all workers that are there."""
+        return sum(worker.in_flight for worker in self._present())
+
+    @property
+    def ttft_p95_s(self) -> float | None:
+        """95th percentile of TTFT of the newest successes."""
+        return nearest_rank(sorted(self._ttft), 95)
 
     def tokens_between(self, start: float, end: float) -> list[float]:
         """Output tokens of ok and cut requests in each whole second from `start` on, before `end`.
@@ -156,10 +172,9 @@ class Pen:
     def _write_seconds(self, over: int, rows: list[list[Any]]) -> None:
         """The first row of each second up to `over` that has none, then these counters."""
         appender = self._directory.appender(rundir.SECONDS)
-        in_flight = sum(worker.in_flight for worker in self._present())
         first = over if self._told is None else max(self._told + 1, over + 1 - LONGEST_PAUSE_S)
         for second in range(first, over + 1):
-            appender.append([second, "", self.users, in_flight, *[0] * len(COUNTERS)])
+            appender.append([second, "", self.users, self.in_flight, *[0] * len(COUNTERS)])
             self._told = second
         for second, scenario, *counts in sorted(rows):
             appender.append([second, scenario, None, None, *counts])
@@ -170,9 +185,12 @@ class Pen:
             appender.append(values)
             status = values[_STATUS]
             self.totals.by_status[status] += 1
-            if status == Status.OK and values[_E2E] is not None:
+            if status == Status.OK:
+                self.answered.add(values[_SCENARIO])
                 self._e2e.append(values[_E2E])
+                self._ttft.append(values[_TTFT])
             if values[_CLASS] in _UNREACHED:
+                self._unreached_since = self._unreached_since if self._unreached else self._now
                 self._unreached += 1
             elif status != Status.CUT and values[_CLASS] != FailureClass.CLIENT:
                 self._unreached = 0

@@ -50,6 +50,8 @@ class Found:
     model: str = ""
     ignore_eos: bool = False
     tokens_per_character: dict[str, float] = field(default_factory=lambda: dict(USUAL_TOKENS_PER_CHARACTER))
+    context_limit: int | None = None
+    """Tokens of prompt and answer together, where the server tells."""
     server: dict[str, Any] = field(default_factory=dict)
     """What the server tells of itself."""
     findings: list[str] = field(default_factory=list)
@@ -70,12 +72,14 @@ class Probe:
         self._book = PromptBook(0, f"{target.run_id}/probe")
         self._head = request_head(self._dialect.path, self._address, target.key)
         self._connection = Connection(self._address, target.timeouts.connect_s)
+        self._limits: dict[str, int | None] = {}
         self.found = Found()
 
     def run(self) -> Found:
         """Ask. Raises UsageError for what a person can mend, UnreachableError for a target that is not there."""
         try:
             self.found.model = self._choose_model(self._offered_models())
+            self.found.context_limit = self._limits.get(self.found.model)
             self._try_request()
             self._calibrate()
         finally:
@@ -92,11 +96,12 @@ class Probe:
                 f"{self._address.url} is not ready ({status}: {self._clean(_sentence_of(body))}); wait until it is"
             )
         try:
-            names = [model["id"] for model in json.loads(body)["data"] if isinstance(model["id"], str)]
+            models = {model["id"]: model for model in json.loads(body)["data"] if isinstance(model["id"], str)}
         except (ValueError, KeyError, TypeError):
             return None
-        self.found.server["models"] = names
-        return names
+        self.found.server["models"] = list(models)
+        self._limits = {name: limit_of(model) for name, model in models.items()}
+        return list(models)
 
     def _get(self, path: str) -> tuple[int, str]:
         """Status and body of a plain GET. Raises UnreachableError."""
@@ -199,6 +204,13 @@ class Probe:
 def probe(target: Target) -> Found:
     """Look at the target once."""
     return Probe(target).run()
+
+
+def limit_of(model: dict[str, Any]) -> int | None:
+    """Context limit that an entry of `/v1/models` tells: vLLM and SGLang `max_model_len`, llama.cpp `meta.n_ctx`."""
+    meta = model.get("meta")
+    told = model.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
+    return told if isinstance(told, int) and told > 0 else None
 
 
 def _sentence_of(body: str) -> str:

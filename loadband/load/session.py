@@ -38,6 +38,12 @@ class Work:
     ignore_eos: bool
     tokens_per_character: dict[str, float]
     timeouts: dict[str, float]
+    long_context_tokens: str
+    turns: str
+    mix: dict[str, float]
+    """Scenario -> its share of the conversations."""
+    context_limit: int | None
+    """Tokens that a prompt and its answer may have together, where the server tells."""
     workers: int
     key_variable: str | None
     """Environment variable of the key that goes to this host; None: no key may."""
@@ -52,6 +58,7 @@ class StepMark:
     first: int = 0
     target: int = 0
     spread_s: float = 0.0
+    warmup: bool = False
 
 
 class Session:
@@ -68,6 +75,8 @@ class Session:
         self.book = PromptBook(work.seed, work.run_id, work.tokens_per_character)
         self.prompt_tokens: Distribution = parse_token_count(work.prompt_tokens)
         self.max_tokens: Distribution = parse_token_count(work.max_tokens)
+        self.long_context_tokens: Distribution = parse_token_count(work.long_context_tokens)
+        self.turns: Distribution = parse_token_count(work.turns)
         self.think_time: Distribution = parse_distribution(work.think_time)
         self.ledger = Ledger(self.wall)
         self.step = StepMark()
@@ -84,6 +93,12 @@ class Session:
     def wall(self) -> float:
         """Unix seconds on the master's clock."""
         return time.perf_counter() + self.wall_offset
+
+    def enter(self, step: StepMark) -> None:
+        """A step is in force from now on; with a new pass the users are numbered anew."""
+        if step.repeat != self.step.repeat:
+            self._users = itertools.count()
+        self.step = step
 
     def connection(self) -> Connection:
         """A new connection for one user."""

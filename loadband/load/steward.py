@@ -24,8 +24,10 @@ from loadband.load.agent import WORK
 from loadband.load.conductor import Conductor
 from loadband.load.connection import parse_address
 from loadband.load.exchange import Timeouts
+from loadband.load.mix import choose, install_users
 from loadband.load.options import Frozen
 from loadband.load.probe import Found, Target, probe
+from loadband.load.progress import Progress
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
 from loadband.plan import Hold, Plan
@@ -35,11 +37,6 @@ LAST_REPORTS_S = 2.0
 """After a test was stopped: how long the workers' last reports may take."""
 
 log = logging.getLogger("loadband")
-
-
-def say(sentence: str) -> None:
-    """One line of progress; standard output is the report's."""
-    print(f"loadband: {sentence}", file=sys.stderr, flush=True)
 
 
 class Steward:
@@ -57,13 +54,16 @@ class Steward:
         self.terminated = False
         """SIGTERM came: no time for a report."""
         self._tests = 0
+        self._progress = Progress()
         self._found: Found | None = None
         self._run_id = ""
         self._ramp: float | None = options.spawn_rate
         self.plan = plan_of(options)
+        self.mix = choose(environment, self.frozen.user_classes, self.frozen.mix)
 
     def prepare(self) -> None:
         """Refuse before load what can be known, and install the ladder. Raises LoadbandError."""
+        install_users(self._environment, self.mix)
         if self.plan is not None:
             self._environment.shape_class = LadderShape(self.look)
             quieten_locust(self._options)
@@ -79,7 +79,7 @@ class Steward:
         found = self._found or self._probe()
         self._found = None
         self._tests += 1
-        conductor = Conductor(self._environment, self.plan, self._ramp, say)
+        conductor = Conductor(self._environment, self.plan, self._ramp, self._progress)
         conductor.begin(self._path(), self._work(found), found, self._words())
         self.conductor = conductor
 
@@ -121,7 +121,9 @@ class Steward:
         conductor.finish("terminated" if self.terminated else "interrupted")
         wanted = self.headless if self.frozen.report is None else self.frozen.report
         if not wanted or self.terminated:
-            say(f"files are in {conductor.path}; make the report with: python -m reports {conductor.path}")
+            self._progress.say(
+                f"files are in {conductor.path}; make the report with: python -m reports {conductor.path}"
+            )
             self._environment.process_exit_code = int(ExitCode.OK)
             return
         sys.stderr.flush()
@@ -156,6 +158,10 @@ class Steward:
             seed=options.seed,
             prompt_tokens=options.prompt_tokens,
             max_tokens=options.max_tokens,
+            long_context_tokens=options.long_context_tokens,
+            turns=options.turns,
+            mix=self.mix,
+            context_limit=found.context_limit,
             think_time=options.think_time,
             temperature=options.temperature,
             ignore_eos=found.ignore_eos,
@@ -172,7 +178,10 @@ class Steward:
         """What `run.json` keeps of the options as they were written."""
         options = self._options
         return {
-            "scenarios": [user.scenario for user in self._environment.user_classes if hasattr(user, "scenario")],
+            "scenarios": sorted(self.mix),
+            "mix": self.mix,
+            "long_context_tokens": options.long_context_tokens if "long_context" in self.mix else None,
+            "turns": options.turns if "multi_turn" in self.mix else None,
             "slo": options.slo,
             "api": "openai-chat",
         }
@@ -189,19 +198,25 @@ class Steward:
 
 def plan_of(options: Any) -> Plan | None:
     """The plan that the options mean; None in the web UI without `--steps`. Raises UsageError."""
-    settle = plan.parse_settle(options.settle)
-    max_hold = plan.parse_duration(options.max_hold)
+    common: dict[str, Any] = {
+        "max_hold_s": plan.parse_duration(options.max_hold),
+        "settle_s": plan.parse_settle(options.settle),
+        "repeats": plan.parse_repeats(options.repeats),
+        "drain_s": plan.parse_drain(options.drain),
+        "warmup_s": plan.parse_warmup(options.warmup),
+        "stop_when_lost": options.on_target_loss == "stop",
+    }
     if options.steps:
         if options.num_users or options.run_time:
             raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
         if options.class_picker:
             raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
-        return Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), max_hold, settle)
+        return Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common)
     if not options.headless:
         return None
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
     options.run_time = None
-    return Plan((options.num_users or 1,), hold, max_hold, settle)
+    return Plan((options.num_users or 1,), hold, **common)
 
 
 def timeouts_of(options: Any) -> Timeouts:

@@ -8,7 +8,7 @@ and fires no event.
 """
 
 import random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gevent
 from locust import User, task
@@ -45,6 +45,24 @@ def session_of(environment: Environment) -> Session:
     return session
 
 
+class Reply(NamedTuple):
+    """What came back: the record, and the visible answer."""
+
+    record: Record
+    text: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return self.record.status == Status.OK
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of prompt and answer together, where the server counts them."""
+        prompt, output = self.record.prompt_tokens, self.record.output_tokens
+        return None if prompt is None or output is None else prompt + output
+
+
 class ModelUser(User):
     """Base of the scenarios: one connection, one user number, requests one after the other."""
 
@@ -59,7 +77,7 @@ class ModelUser(User):
         self.session = session_of(self.environment)
         self.number = self.session.next_user()
         self.connection = self.session.connection()
-        self.requests = 0
+        self.conversations = 0
         self.thought: float | None = None
         self.session.wait_for_turn(self.number)
 
@@ -71,20 +89,19 @@ class ModelUser(User):
     @task
     def next_conversation(self) -> None:
         """Locust asks for the next piece of work."""
-        self.requests += 1
-        self.converse(self.session.book.source(self.number, self.requests))
+        self.conversations += 1
+        self.converse(self.session.book.source(self.number, self.conversations))
 
     def converse(self, source: random.Random) -> None:
         """One conversation of the scenario, with the pauses after its turns. All random draws come from `source`."""
         raise NotImplementedError
 
-    def next_prompt(self, source: random.Random) -> Prompt:
-        """A prompt of the asked length."""
-        tokens = self.session.prompt_tokens.draw_whole(source)
-        return self.session.book.prompt(source, tokens, self.session.step.repeat, self.number, self.requests)
+    def nonce(self) -> str:
+        """The mark that this conversation's first prompt begins with, and no other."""
+        return self.session.book.nonce(self.session.step.repeat, self.number, self.conversations)
 
-    def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int) -> Record:
-        """Send one request and read its answer to the end; however it ends, it is booked."""
+    def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int, turn: int | None = None) -> Reply:
+        """Send one request and read its answer to the end; however it ends, it is booked. `turn` counts from 1."""
         session = self.session
         session.gate.wait()
         body = session.dialect.body(session.sampling, messages, max_tokens)
@@ -100,6 +117,8 @@ class ModelUser(User):
             max_tokens=max_tokens,
             think_s=self.thought,
             in_flight=session.ledger.in_flight,
+            conversation=None if turn is None else self.conversations,
+            turn=turn,
         )
         assert self.connection is not None
         exchange = Exchange(self.connection, session.dialect, session.timeouts, session.wall_offset)
@@ -111,7 +130,7 @@ class ModelUser(User):
             self._tell_locust(record, exchange.answer.size)
         if record.failure_class in NO_SERVER:
             gevent.sleep(BACK_OFF_S)
-        return record
+        return Reply(record, "".join(exchange.answer.text))
 
     def think(self, source: random.Random) -> None:
         """Pause before the next request, and remember for how long."""

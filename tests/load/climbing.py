@@ -5,12 +5,14 @@ Knows: what a ladder sees and does. Must not know: clocks, any test.
 
 from dataclasses import dataclass, field, replace
 
-from loadband.load.ladder import Action, Ladder, Sight, Step
+from loadband.load.ladder import Ladder
+from loadband.load.step import Action, Sight, Step
 from loadband.plan import Plan, parse_hold
 
 
 def plan(levels: str, hold: str = "30s", settle_s: float | None = None, max_hold_s: float = 600.0) -> Plan:
-    return Plan(tuple(int(level) for level in levels.split(",")), parse_hold(hold), max_hold_s, settle_s)
+    parsed = tuple(int(level) for level in levels.split(","))
+    return Plan(parsed, parse_hold(hold), max_hold_s, settle_s, warmup_s=0.0)
 
 
 @dataclass
@@ -23,11 +25,17 @@ class Run:
     most_users: int = 1_000_000
     """No more than these ever come."""
     ended_per_user_s: float = 1.0
-    """Requests that end in a second, of each user; all successes."""
+    """Requests that end in a second, of each user."""
     e2e_s: float | None = 1.0
     tokens_by_second: list[float] = field(default_factory=lambda: [100.0])
     """Tokens of a second of the hold; the pattern repeats."""
     drains_in_s: float = 3.0
+    warm_after_s: float = 0.0
+    """Every scenario was answered by then."""
+    lost_from: float | None = None
+    """From this second on the target is gone."""
+    ok_share: float = 1.0
+    """How many requests succeed."""
     tells: bool = True
     """Whether processes tell what is in flight."""
     now: float = 1000.0
@@ -49,10 +57,12 @@ class Run:
             now=self.now,
             users=self.users,
             in_flight=left if told and self.tells else None,
-            ok=int(self.ended),
+            ok=int(self.ended * self.ok_share),
             ended=int(self.ended),
             e2e_mean_s=e2e,
             e2e_p95_s=None if e2e is None else 1.5 * e2e,
+            warm=self.now - 1000.0 >= self.warm_after_s,
+            target_lost=self.lost_from is not None and self.now >= self.lost_from,
             tokens_by_second=[pattern[second % len(pattern)] for second in range(held)],
         )
 
@@ -64,7 +74,9 @@ class Run:
             self.steps.append(action.ended)
         again = self.ladder.look(sight)
         assert again == replace(action, ended=None), "a second look at the same sight changed something"
-        if not action.gate_open and self._closed_at is None:
+        if action.gate_open:
+            self._closed_at = None
+        elif self._closed_at is None:
             self._closed_at = self.now
         if action.users != self._asked[0]:
             self._asked = (action.users, self.now)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from loadband.load.ladder import EndedBy, Ladder, Sight, relative_error
+from loadband.load.ladder import Ladder, relative_error
+from loadband.load.step import EndedBy, Sight
 from tests.load.climbing import Run, plan
 
 
@@ -23,7 +24,7 @@ SETTLES: list[tuple[float | None, float | None, float, str]] = [
     (7.0, 1.0, 7.0, "as told"),
     (None, 6.0, 9.0, "by itself: one E2E p95"),
     (None, 0.1, 2.0, "by itself: at least two seconds"),
-    (None, None, 40.0, "nothing ever ends: as long as a hold may be, then it is measured"),
+    (None, None, 3.0, "by itself: when ten have failed and none succeeded"),
 ]
 
 

@@ -74,9 +74,17 @@ LOST: list[tuple[list[Record], bool, str]] = [
 
 @pytest.mark.parametrize(("records", "lost", "sentence"), LOST, ids=[row[2] for row in LOST])
 def test_a_target_that_went_away(pen: Pen, records: list[Record], lost: bool, sentence: str) -> None:
-    for each in records:
-        pen.absorb(report(records=ended(each)), 1001.0)
+    for second, each in enumerate(records):
+        pen.absorb(report(records=ended(each)), 1001.0 + second)
+    pen.tick(1010.0)
     assert pen.target_lost is lost, sentence
+
+
+def test_refusals_of_one_moment_are_no_lost_target(pen: Pen) -> None:
+    pen.absorb(report(records=[refused().values() for _ in range(50)]), 1001.0)
+    assert not pen.target_lost
+    pen.tick(1004.0)
+    assert pen.target_lost
 
 
 def test_tokens_by_whole_seconds(pen: Pen) -> None:

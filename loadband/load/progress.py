@@ -1,0 +1,92 @@
+"""What a person sees while a run goes on: one live line, and one line for each level that ended.
+
+Knows: how to say it. Must not know: Locust, files, how a level is chosen. Standard output is the report's.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+from loadband.load.ladder import Ladder, Phase
+from loadband.load.step import EndedBy, Sight, Step
+
+
+class Progress:
+    """Lines on standard error; on a terminal the live line is rewritten in place."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._live = False
+
+    def say(self, sentence: str) -> None:
+        """A line that stays."""
+        self._write(f"{self._wipe()}loadband: {sentence}\n")
+        self._live = False
+
+    def live(self, sentence: str) -> None:
+        """The line of this moment; nothing where it could not be rewritten."""
+        if self._terminal:
+            self._write(f"{self._wipe()}loadband: {sentence}")
+            self._live = True
+
+    def _wipe(self) -> str:
+        return "\r\x1b[K" if self._live else ""
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Figures of the level in force, as far as they came in. The report computes its own."""
+
+    steps: int
+    """Levels of the whole plan, over all passes."""
+    in_flight: float
+    tokens_s: float | None
+    ttft_p95_s: float | None
+    failed: int
+
+
+def live_line(ladder: Ladder, sight: Sight, told: Told) -> str:
+    """What goes on now."""
+    step = ladder.current
+    if step is None:
+        words = {
+            Phase.WARMUP: f"warming up with {sight.users} users",
+            Phase.DRAIN: f"waiting for {_in_flight(sight)} in flight",
+            Phase.LEAVE: f"{sight.users} users leave",
+        }
+        return words.get(ladder.phase or Phase.DONE, "done")
+    if step.reached_at is None:
+        return f"{_title(step, told)}: {sight.users} of {step.target} users are there"
+    if step.hold_from is None:
+        return f"{_title(step, told)}: settling, {told.in_flight:.0f} in flight"
+    left = ladder.remaining_s(sight.now)
+    rest = "" if left is None else f", {left:.0f} s left at most" if ladder.plan.hold.auto else f", {left:.0f} s left"
+    return f"{_title(step, told)}: {_figures(told)}{rest}"
+
+
+def step_line(step: Step, told: Told) -> str:
+    """What came of a step."""
+    if step.hold_from is None or step.hold_to is None:
+        why = {EndedBy.NOT_REACHED: "its users did not come", EndedBy.TARGET_LOST: "the target went away"}
+        return f"{_title(step, told)}: not measured, {why.get(EndedBy(step.ended_by or EndedBy.STOPPED), 'stopped')}"
+    return f"{_title(step, told)}: {_figures(told)}, held {step.hold_to - step.hold_from:.0f} s"
+
+
+def _title(step: Step, told: Told) -> str:
+    users = "user" if step.target == 1 else "users"
+    return f"{step.target} {users} ({step.step} of {told.steps})"
+
+
+def _figures(told: Told) -> str:
+    tokens = "" if told.tokens_s is None else f"about {told.tokens_s:,.0f} tokens/s, "
+    ttft = "" if told.ttft_p95_s is None else f"TTFT p95 {told.ttft_p95_s:.2f} s, "
+    return f"{told.in_flight:.1f} in flight, {tokens}{ttft}{told.failed} failed"
+
+
+def _in_flight(sight: Sight) -> str:
+    return "requests" if sight.in_flight is None else f"{sight.in_flight} requests"

@@ -1,0 +1,77 @@
+"""What the ladder sees, what it does, and the step it keeps: plain values.
+
+Knows: the columns of `steps.csv`. Must not know: when a step begins or ends.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class EndedBy(StrEnum):
+    """Why a step ended."""
+
+    HOLD = "hold"
+    MAX_HOLD = "max_hold"
+    NOT_REACHED = "not_reached"
+    TARGET_LOST = "target_lost"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the ladder sees at one moment."""
+
+    now: float
+    users: int
+    in_flight: int | None
+    """None while not every process has told since the gate moved."""
+    ok: int
+    """Successes since the start of the run."""
+    ended: int
+    """Requests that ended, in any way, since the start of the run."""
+    e2e_mean_s: float | None = None
+    """Of the newest successes."""
+    e2e_p95_s: float | None = None
+    tokens_by_second: Sequence[float] = ()
+    """Output tokens of each whole second of the hold that is complete."""
+    warm: bool = False
+    """Every scenario was answered at least once."""
+    target_lost: bool = False
+    """The newest requests found no server."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One row of `steps.csv`."""
+
+    step: int
+    repeat: int
+    target: int
+    asked_at: float
+    first: int = 0
+    """Users that were there before: the new ones are numbered from here."""
+    reached_at: float | None = None
+    hold_from: float | None = None
+    hold_to: float | None = None
+    ended_by: str | None = None
+
+    def row(self) -> list[object]:
+        """Values in column order."""
+        return [
+            self.step, self.repeat, self.target, None, self.asked_at, self.reached_at,
+            self.hold_from, self.hold_to, self.ended_by,
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is to be done now. Asked for again at every look until something changes."""
+
+    users: int
+    spread_s: float = 0.0
+    """The new users begin spread over this time."""
+    gate_open: bool = True
+    finished: bool = False
+    ended: Step | None = None
+    """The step that ended at this look."""
