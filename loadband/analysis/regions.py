@@ -41,7 +41,7 @@ class Operating:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The bracket (after, at] of tested levels; `exact` is where the local exponent falls below its limit."""
+    """The bracket (after, at]; `exact` is where the local exponent falls below its limit, or the operating point above."""
 
     status: str
     after: float | None = None
@@ -157,7 +157,11 @@ def linear_region(
 
 
 def saturation_point(curve: Curve, operating: float | None, limits: Thresholds) -> Saturation:
-    """D4: the smallest N from which doubling the users buys less than 11 %, as a bracket of tested levels."""
+    """D4: the smallest N from which doubling the users buys less than 11 %, as a bracket of tested levels.
+
+    What still pays for its users is not saturated: where that N lies at or below the operating point, the bracket is
+    the step above the operating point, and without a level there it is not confirmed.
+    """
     if curve.users.size < limits.direction_levels:
         return Saturation("none")
     first, last = float(curve.users[0]), float(curve.users[-1])
@@ -169,11 +173,22 @@ def saturation_point(curve: Curve, operating: float | None, limits: Thresholds) 
     place = int(growing[-1]) + 1 if growing.size else 0
     if place >= here.size and operating is None:
         return Saturation("not_reached")
-    exact = max(float(grid[place]), operating or 0.0)
+    crossing = float(grid[place])
+    exact = max(crossing, operating or 0.0)
     declined = curve.x[-1] < (1 - limits.saturation_decline) * curve.x.max()
     if last < limits.saturation_reach * exact and not declined:
         return Saturation("not_confirmed" if place < here.size else "not_reached")
     if exact <= first:
         return Saturation("at_or_below_first", None, first, first)
-    at = float(curve.users[np.searchsorted(curve.users, exact * (1 - 1e-9))])
-    return Saturation("found", float(curve.users[curve.users < at][-1]), at, exact)
+    return _bracket(curve, crossing, operating or 0.0)
+
+
+def _bracket(curve: Curve, crossing: float, operating: float) -> Saturation:
+    """The step of tested levels that holds the crossing, never below the operating point."""
+    exact = max(crossing, operating)
+    beyond = curve.users[curve.users > operating]
+    above = beyond[beyond >= exact * (1 - 1e-9)]
+    if not above.size:
+        return Saturation("not_confirmed")
+    at = float(above[0])
+    return Saturation("found", max(float(curve.users[curve.users < at][-1]), operating), at, exact)

@@ -37,7 +37,7 @@ def test_powers_of_two_with_a_decline() -> None:
     found = best(NAMED)
     assert (found.status, found.users) == ("found", 16)
     saturation = saturation_point(curve_of(NAMED), found.users, LIMITS)
-    assert (saturation.status, saturation.after, saturation.at) == ("found", 8, 16)
+    assert (saturation.status, saturation.after, saturation.at) == ("found", 16, 32)
 
 
 def test_the_lower_half_of_the_same_ladder_knows_only_a_direction() -> None:
@@ -192,7 +192,43 @@ def test_saturation_needs_levels_beyond_it() -> None:
 def test_a_dip_at_few_users_is_not_saturation() -> None:
     """Two users gain nothing over one, then it grows again: saturated only at the end."""
     saturation = saturation_point(curve_of({1: 40, 2: 41, 4: 80, 8: 150, 16: 155, 32: 156}), 8, LIMITS)
-    assert (saturation.status, saturation.after, saturation.at) == ("found", 4, 8)
+    assert (saturation.status, saturation.after, saturation.at) == ("found", 8, 16)
+
+
+ARTICLE = {16: 2439.85, 32: 2915.96, 64: 4092.61, 128: 4218.27, 256: 4265.51}
+
+
+@pytest.mark.parametrize(
+    ("operating", "bracket"),
+    [(64, (64, 128)), (None, (32, 64)), (32, (32, 64)), (100.0, (100, 128)), (48.0, (48, 64)), (128, (128, 256))],
+    ids=[
+        "crossed below it",
+        "none",
+        "a level lower",
+        "an SLO in between",
+        "an SLO below the crossing",
+        "a level higher",
+    ],
+)
+def test_what_still_pays_for_its_users_is_not_saturated(operating: float | None, bracket: tuple[float, float]) -> None:
+    """The exponent falls to 0.15 between 32 and 64 users; no bracket begins below the operating point."""
+    saturation = saturation_point(curve_of(ARTICLE), operating, LIMITS)
+    assert (saturation.status, saturation.after, saturation.at) == ("found", *bracket)
+    assert saturation.exact is not None
+    assert bracket[0] <= saturation.exact <= bracket[1]
+
+
+def test_no_bracket_without_a_level_above_the_operating_point() -> None:
+    assert saturation_point(curve_of(ARTICLE), 256, LIMITS).status == "not_confirmed"
+    assert saturation_point(curve_of({16: 100.0, 32: 100.0, 64: 100.0}), 64, LIMITS).status == "not_confirmed"
+
+
+def test_saturated_from_the_first_level_but_best_above_it() -> None:
+    """Flat throughput, and an operating point that something else set: the bracket follows it."""
+    flat = curve_of({8: 100.0, 16: 101.0, 32: 101.0, 64: 101.0})
+    saturation = saturation_point(flat, 16, LIMITS)
+    assert (saturation.after, saturation.at) == (16, 32)
+    assert saturation_point(flat, 8, LIMITS).status == "at_or_below_first"
 
 
 def test_weights_are_options() -> None:

@@ -19,7 +19,7 @@ def test_a_known_server_is_found_where_it_saturates(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", Build(levels=(2, 4, 8, 12, 16, 24, 48), server=Server(slots=12)))
     verdict = analyse_run(built.path, None, LIMITS).verdict
     assert (verdict.operating.status, verdict.operating.users) == ("found", 12)
-    assert (verdict.saturation.after, verdict.saturation.at) == (8, 12)
+    assert (verdict.saturation.after, verdict.saturation.at) == (12, 16)
     assert verdict.failure.status == "not_reached"
     assert verdict.linear_upto == pytest.approx(12, rel=0.05)
     assert verdict.cross_checks.n_star == pytest.approx(12, rel=0.1)

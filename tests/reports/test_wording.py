@@ -15,7 +15,7 @@ def first(levels: list[Level]) -> str:
 def test_the_sentence_people_come_for() -> None:
     levels = [level(n, x, n=1000, in_flight=n * 0.99) for n, x in SHARP.items()]
     assert first(levels) == (
-        "Best 12–13 users (11.9–12.9 in flight), operating point 12. Linear up to 12; saturated in (8, 12]. "
+        "Best 12–13 users (11.9–12.9 in flight), operating point 12. Linear up to 12; saturated in (12, 16]. "
         "Failure not reached up to 32 users: 0 errors in 7,000 requests, below 0.04% (95 %). No interval yet: one run."
     )
 
