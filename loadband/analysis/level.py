@@ -17,7 +17,7 @@ class Numbers:
     Of requests that ended inside the hold: `requests` (all), `ok`, `failed`, `cut`, latencies (successes only) and
     `req_s` (ok + server-side failures, so that `req_s * (1 - error_rate)` is successes per second). Tokens are by
     the second in which they arrived, of ok and cut requests. `error_rate` = server-side failures / (ok + server-side
-    failures). `tok_s_user` = mean of 1 / TPOT. `output_ratio` = mean of output tokens / tokens asked for.
+    failures). `tok_s_user` = 1 / mean TPOT, a harmonic mean of the users' speeds. `output_ratio` = mean of output tokens / tokens asked for.
     `output_tok_s_cv` = standard deviation / mean of tokens/s in bins of 5 s. `gain_pct` = tokens/s against the level
     below, in %. `users` are those asked for; `in_flight` is the mean number of open requests.
     """

@@ -61,7 +61,7 @@ def measure(step: Step, data: HoldData, limits: tuple[Limit, ...]) -> Numbers:
     itl = data.itl_of(None)
     output, prompt = _token_rates(data)
     in_flight = windows.numbers(windows.whole_seconds(inside), "in_flight")
-    tpot = windows.numbers(ok, "tpot_s")
+    tpot = mean(windows.numbers(ok, "tpot_s"))
     asked = (ok["output_tokens"] / ok["max_tokens"].where(ok["max_tokens"] > 0)).dropna().to_numpy(dtype=np.float64)
     status = data.ended["status"]
     return Numbers(
@@ -81,7 +81,7 @@ def measure(step: Step, data: HoldData, limits: tuple[Limit, ...]) -> Numbers:
         output_tok_s=output,
         prompt_tok_s=prompt,
         total_tok_s=None if output is None or prompt is None else output + prompt,
-        tok_s_user=mean(1.0 / tpot[tpot > 0]),
+        tok_s_user=1.0 / tpot if tpot else None,
         output_tok_s_cv=_binned_cv(windows.series(inside, hold, "output_tokens_ok", "output_tokens_cut")),
         **_latency(ok, "ttft_s", 50, 90, 95, 99),
         **_latency(ok, "tpot_s", 50, 95, 99),

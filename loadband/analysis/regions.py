@@ -41,7 +41,7 @@ class Operating:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The bracket (after, at]; `exact` is where the local exponent falls below its limit, or the operating point above."""
+    """The bracket (after, at]; `exact` is where the local exponent falls below its limit, or the operating point."""
 
     status: str
     after: float | None = None

@@ -65,6 +65,13 @@ def test_system_throughput_and_speed_of_a_user_are_two_numbers() -> None:
     assert numbers.total_tok_s == pytest.approx(45)
 
 
+def test_the_speed_of_a_user_is_no_mean_of_rates() -> None:
+    """10 and 40 tokens/s: a mean of the rates says 25, the mean time per token 62.5 ms, 16 tokens/s."""
+    numbers = measure(STEP, data(ok(1.0, tpot_s=0.1), ok(1.0, tpot_s=0.025), ok(1.0)), ())
+    assert numbers.tok_s_user == pytest.approx(16)
+    assert measure(STEP, data(ok(1.0)), ()).tok_s_user is None
+
+
 def test_one_token_answers_are_in_no_mean_of_tpot() -> None:
     numbers = measure(STEP, data(*[ok(1.0, tpot_s=0.02)] * 10, *[ok(0.5)] * 10), ())
     assert numbers.tpot_mean_s == pytest.approx(0.02)
