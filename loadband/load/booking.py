@@ -6,6 +6,7 @@ Knows: the columns of `requests.csv` and where each comes from. Must not know: s
 from dataclasses import dataclass
 
 from loadband.load.exchange import Exchange
+from loadband.load.ledger import Open
 from loadband.load.session import Session, StepMark
 from loadband.record import Record, Status, TokenSource
 from loadband.rundir import one_line
@@ -27,6 +28,13 @@ class Asked:
     """Requests of this process in flight when it began, itself among them."""
     conversation: int | None = None
     turn: int | None = None
+
+    def opened(self, started_at: float) -> Open:
+        """What the master must know of the request while it is in flight."""
+        return Open(
+            self.id, self.scenario, self.kind, self.step.number, self.step.repeat, self.user, self.conversation,
+            self.turn, started_at,
+        )  # fmt: skip
 
 
 def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:

@@ -8,17 +8,25 @@ error the worker keeps its own clock: on the master's machine both are the same 
 """
 
 import time
-from collections.abc import Callable
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import gevent
 
-if TYPE_CHECKING:
-    from locust.runners import MasterRunner, WorkerRunner
+import loadband
 
-CLOCK = "loadband_clock"
+if TYPE_CHECKING:
+    from locust.runners import WorkerRunner
+
+HELLO = "loadband_hello"
+"""A worker's question for the master's clock; it also says what the worker runs."""
 ROUND_TRIPS = 8
 EVERY_S = 0.05
+
+
+def version() -> str:
+    """What must be the same on all machines of a run."""
+    return f"Loadband {loadband.__version__}, Locust {metadata.version('locust')}"
 
 
 class ClockSync:
@@ -30,12 +38,12 @@ class ClockSync:
         """The worker's wall clock minus the master's; None before a reply came."""
         self.error_s: float | None = None
         """The most by which `offset_s` can be wrong."""
-        runner.register_message(CLOCK, self._on_reply)
+        runner.register_message(HELLO, self._on_reply)
         gevent.spawn(self._ask)
 
     def _ask(self) -> None:
         for _ in range(ROUND_TRIPS):
-            self._runner.send_message(CLOCK, {"sent": time.time()})
+            self._runner.send_message(HELLO, {"sent": time.time(), "version": version()})
             gevent.sleep(EVERY_S)
 
     def _on_reply(self, msg: Any, **_: Any) -> None:
@@ -53,12 +61,3 @@ class ClockSync:
         if self.offset_s is None or self.error_s is None or abs(self.offset_s) <= self.error_s:
             return own
         return own - self.offset_s
-
-
-def answer_clocks(runner: "MasterRunner", clock: Callable[[], float] = time.time) -> None:
-    """Let the master answer the workers' questions for its clock."""
-
-    def on_question(msg: Any, **_: Any) -> None:
-        runner.send_message(CLOCK, {"sent": msg.data["sent"], "master": clock()}, client_id=msg.node_id)
-
-    runner.register_message(CLOCK, on_question)

@@ -3,6 +3,7 @@
 Knows: what belongs to a test, from start to end. Must not know: sockets, the wire, how records are made.
 """
 
+import contextlib
 import platform
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from loadband.load.locust_tables import LocustTables
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
 from loadband.load.prompts import pools_hash
+from loadband.load.roll import Roll
 from loadband.load.session import StepMark, Work
 from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Plan
@@ -41,13 +43,16 @@ class Conductor:
     def __init__(
         self,
         environment: Environment,
+        roll: Roll | None,
         plan: Plan | None,
         ramp_users_s: float | None,
         console: progress.Progress,
+        *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves."""
         self._environment = environment
+        self._roll = roll
         self._clock = clock
         self._progress = console
         self._failed_before = 0
@@ -58,6 +63,8 @@ class Conductor:
         self._gate_epoch = 0
         self._run: dict[str, Any] = {}
         self.how: str | None = None
+        self.unwritable = False
+        """The disk took no more: the run ends."""
         self.path: Path | None = None
         self._ticker: gevent.Greenlet[[], None] | None = None
 
@@ -88,7 +95,7 @@ class Conductor:
             }  # fmt: skip
             self._run["workers"] = [self._workers[key] for key in sorted(self._workers)]
             self._directory.write_run(self._run)
-        self.pen.absorb(report, self._clock())
+        self._write(lambda: self.pen.absorb(report, self._clock()))
 
     def look(self) -> Action:
         """One look of the ladder at the run, carried out."""
@@ -124,13 +131,16 @@ class Conductor:
         if self._ticker is not None:
             self._ticker.kill()
         now = self._clock()
-        if self.ladder is not None and (step := self.ladder.stop(now)) is not None:
-            self.pen.write_step(step.row())
-        self._run["how"] = self._run.get("how") or how
+        self._run["how"] = "unwritable" if self.unwritable else self._run.get("how") or how
         self.how = self._run["how"]
-        self._tables.finish(now)
-        self.pen.finish(now)
-        self._directory.write_run({**self._run, "ended": now})
+        with contextlib.suppress(OSError):
+            self._tables.finish(now)
+        with contextlib.suppress(OSError):
+            if self.ladder is not None and (step := self.ladder.stop(now)) is not None:
+                self.pen.write_step(step.row())
+            self.pen.finish(now)
+        with contextlib.suppress(OSError):
+            self._directory.write_run({**self._run, "ended": now})
 
     def _sight(self, now: float) -> Sight:
         pen, step = self.pen, self.ladder.current if self.ladder else None
@@ -161,7 +171,7 @@ class Conductor:
         )
 
     def _step_ended(self, step: Step, sight: Sight) -> None:
-        self.pen.write_step(step.row())
+        self._write(lambda: self.pen.write_step(step.row()))
         self._progress.say(progress.step_line(step, self._told(sight)))
         self._failed_before = self.pen.totals.by_status[Status.FAILED]
         if step.ended_by == EndedBy.TARGET_LOST:
@@ -183,7 +193,27 @@ class Conductor:
         while True:
             now = self._clock()
             gevent.sleep(1.0 - now % 1.0 + 0.05)
-            self.pen.tick(self._clock())
+            self._strike_off()
+            self._write(lambda: self.pen.tick(self._clock()))
+
+    def _strike_off(self) -> None:
+        """Book what died with a worker."""
+        for name in self._roll.newly_lost() if self._roll else ():
+            if name in self.pen.workers:
+                lost = self.pen.lose(name, self._clock())
+                self._progress.say(f"worker {name} was lost, with {lost} requests in flight: this level does not count")
+
+    def _write(self, action: Callable[[], None]) -> None:
+        """Write; when the disk takes no more, say so once and end the run: what is there is kept."""
+        if self.unwritable:
+            return
+        try:
+            action()
+        except OSError as error:
+            self.unwritable = True
+            self._progress.say(f"cannot write to {self.path} ({error.strerror}): the run ends, what is there is kept")
+            if self._environment.runner is not None:
+                gevent.spawn(self._environment.runner.quit)
 
 
 def mark_of(step: Step, spread_s: float) -> StepMark:

@@ -22,12 +22,12 @@ from locust.env import Environment
 from locust.event import EventHook
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 
-from loadband.errors import ExitCode, LoadbandError, complain
+from loadband.errors import ExitCode, LoadbandError, UnansweredError, complain
 from loadband.load import locust_patches
 from loadband.load.agent import Agent
-from loadband.load.clock_sync import answer_clocks
 from loadband.load.mix import install_all_users
 from loadband.load.options import add_options
+from loadband.load.roll import Roll
 from loadband.load.steward import Steward
 
 REPORT_KEY = "loadband"
@@ -54,13 +54,14 @@ def _on_init(environment: Environment, runner: Runner, **_: Any) -> None:
     if isinstance(runner, WorkerRunner):
         _install_worker(environment, runner)
         return
-    if isinstance(runner, MasterRunner):
-        answer_clocks(runner)  # before anything that takes time: workers ask as soon as they are connected
+    roll = Roll(runner) if isinstance(runner, MasterRunner) else None  # first: workers say hello at once
     try:
-        steward = Steward(environment, runner)
+        steward = Steward(environment, runner, roll)
         steward.prepare()
     except LoadbandError as error:
         _refuse(environment, runner, error)
+    except KeyboardInterrupt:
+        _refuse(environment, runner, UnansweredError("stopped before any load"))
     environment.loadband_steward = steward  # type: ignore[attr-defined]
     gevent.signal_handler(signal.SIGTERM, _terminate, steward, runner, gevent.getcurrent())
     _listen(environment.events.test_start, lambda **_: steward.test_starts())
@@ -68,7 +69,7 @@ def _on_init(environment: Environment, runner: Runner, **_: Any) -> None:
     if isinstance(runner, LocalRunner):
         _install_local(environment, runner, steward)
     else:
-        _install_master(environment, steward)
+        _install_master(environment, steward, roll)
 
 
 def _terminate(steward: Steward, runner: Runner, main: greenlet) -> None:
@@ -83,9 +84,9 @@ def _terminate(steward: Steward, runner: Runner, main: greenlet) -> None:
         gevent.get_hub().loop.run_callback(main.throw, SystemExit, int(ExitCode.UNANSWERED))
 
 
-def _install_master(environment: Environment, steward: Steward) -> None:
-    def on_report(data: dict[str, Any], **_: Any) -> None:
-        if REPORT_KEY in data:
+def _install_master(environment: Environment, steward: Steward, roll: Roll | None) -> None:
+    def on_report(client_id: str, data: dict[str, Any], **_: Any) -> None:
+        if REPORT_KEY in data and not (roll and roll.is_lost(client_id)):
             steward.absorb(data[REPORT_KEY])
 
     _listen(environment.events.worker_report, on_report)

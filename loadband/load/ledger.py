@@ -7,7 +7,7 @@ Everything in a report adds up: reports of several workers, and of one worker ov
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from loadband.histogram import Histogram
 from loadband.load.token_clock import TokenClock
@@ -22,6 +22,28 @@ COUNTERS = (
 _AT = {name: index for index, name in enumerate(COUNTERS)}
 
 
+class Open(NamedTuple):
+    """A request in flight, as far as the master must know it should this worker die."""
+
+    id: str
+    scenario: str
+    kind: str
+    step: int
+    repeat: int
+    user: int
+    conversation: int | None
+    turn: int | None
+    started_at: float
+
+    def lost(self, worker: str) -> Record:
+        """The record of this request when its worker died: nobody knows how it ended."""
+        return Record(
+            id=self.id, worker=worker, scenario=self.scenario, kind=self.kind, step=self.step, step_end=None,
+            repeat=self.repeat, user=self.user, conversation=self.conversation, turn=self.turn,
+            started_at=self.started_at, status=Status.LOST,
+        )  # fmt: skip
+
+
 class Ledger:
     """Counts and records of this process. `wall` gives Unix seconds on the master's clock."""
 
@@ -30,20 +52,23 @@ class Ledger:
         self._counters: dict[tuple[int, str], list[int]] = {}
         self._histograms: dict[tuple[int, int, str, str], Histogram] = {}
         self._records: list[Record] = []
+        self._open: dict[str, Open] = {}
         self.in_flight = 0
         """Requests open now."""
         self._since = wall()
         self._changed = self._since
         self._area = 0.0
 
-    def begin(self, scenario: str) -> None:
+    def begin(self, opened: Open) -> None:
         """A request starts now."""
-        self._count(math.floor(self._wall()), scenario, "started")
+        self._count(math.floor(self._wall()), opened.scenario, "started")
         self._change(+1)
+        self._open[opened.id] = opened
 
     def end(self, record: Record, tokens: TokenClock) -> None:
         """A request ended now, as its record says."""
         self._change(-1)
+        self._open.pop(record.id, None)
         now = math.floor(self._wall())
         scenario = record.scenario
         if record.status in (Status.OK, Status.FAILED, Status.CUT):
@@ -75,6 +100,7 @@ class Ledger:
             "records": [record.values() for record in self._records],
             "in_flight": self._area / elapsed if elapsed > 0 else float(self.in_flight),
             "in_flight_now": self.in_flight,
+            "open": [list(opened) for opened in self._open.values()],
         }
         self._counters, self._histograms, self._records = {}, {}, []
         self._since, self._area = now, 0.0

@@ -19,6 +19,7 @@ def install() -> None:
     """Apply every change. May be called twice."""
     cache_default_arguments()
     report_each_second()
+    never_start_over()
     say_that_a_port_is_busy()
 
 
@@ -40,6 +41,15 @@ def report_each_second() -> None:
     Test: tests/process/test_locust_patches.py.
     """
     runners.WORKER_REPORT_INTERVAL = REPORT_INTERVAL_S
+
+
+def never_start_over() -> None:
+    """Never ramp again from 0 users when a worker has been missing for a minute.
+
+    Locust does so without being asked; in the middle of a level that is another experiment.
+    Test: tests/process/test_locust_patches.py.
+    """
+    runners.HEARTBEAT_DEAD_INTERNAL = -(10**9)
 
 
 def say_that_a_port_is_busy() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadband import rundir
-from loadband.load.ledger import COUNTERS
+from loadband.load.ledger import COUNTERS, Open
 from loadband.load.token_clock import nearest_rank
 from loadband.record import RECORD_COLUMNS, FailureClass, Status
 from loadband.rundir import RunDirectory
@@ -50,6 +50,8 @@ class Worker:
     in_flight_now: int = 0
     gate_epoch: int = 0
     heard_at: float = 0.0
+    open: list[list[Any]] = field(default_factory=list)
+    """Requests in flight at its last report."""
 
 
 @dataclass(slots=True)
@@ -93,6 +95,7 @@ class Pen:
         worker.in_flight = report["in_flight"]
         worker.in_flight_now = report["in_flight_now"]
         worker.gate_epoch = report["gate_epoch"]
+        worker.open = report["open"]
         worker.heard_at = self._now = now
         self._write_records(report["records"])
         for row in report["counters"]:
@@ -109,6 +112,15 @@ class Pen:
         self._write_seconds(over, [row for row in self._waiting if row[0] <= over])
         self._waiting = [row for row in self._waiting if row[0] > over]
         self._directory.flush()
+
+    def lose(self, name: str, now: float) -> int:
+        """A worker died: what it had in flight is lost. Returns how many requests that were."""
+        worker = self.workers.pop(name)
+        lost = [Open(*row).lost(name) for row in worker.open]
+        self._write_records([record.values() for record in lost])
+        self._directory.appender(rundir.WORKERS).append([math.floor(now), name, 0, 0, None, None, None, "missing"])
+        self._directory.flush()
+        return len(lost)
 
     def write_step(self, row: list[Any]) -> None:
         """A step that ended."""
@@ -192,7 +204,7 @@ class Pen:
             if values[_CLASS] in _UNREACHED:
                 self._unreached_since = self._unreached_since if self._unreached else self._now
                 self._unreached += 1
-            elif status != Status.CUT and values[_CLASS] != FailureClass.CLIENT:
+            elif status not in (Status.CUT, Status.LOST) and values[_CLASS] != FailureClass.CLIENT:
                 self._unreached = 0
 
     def _write_health(self, report: dict[str, Any], second: int) -> None:

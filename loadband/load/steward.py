@@ -28,11 +28,15 @@ from loadband.load.mix import choose, install_users
 from loadband.load.options import Frozen
 from loadband.load.probe import Found, Target, probe
 from loadband.load.progress import Progress
+from loadband.load.roll import Roll
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
 from loadband.plan import Hold, Plan
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+FORKED_WITHIN_S = 60.0
+"""Workers of `--processes` are here within seconds, or they died."""
+
 LAST_REPORTS_S = 2.0
 """After a test was stopped: how long the workers' last reports may take."""
 
@@ -42,9 +46,11 @@ log = logging.getLogger("loadband")
 class Steward:
     """Serves the master's or the only process."""
 
-    def __init__(self, environment: Environment, runner: Runner) -> None:
+    def __init__(self, environment: Environment, runner: Runner, roll: Roll | None) -> None:
+        """`roll`: the master's roll of workers; None where there are none."""
         self._environment = environment
         self._runner = runner
+        self._roll = roll
         options = environment.parsed_options
         assert options is not None
         self._options = options
@@ -71,6 +77,9 @@ class Steward:
             rundir.check_usable(Path(self.frozen.run_dir))
         if self.headless:
             self._found = self._probe()
+            if self._roll is not None:
+                within_s = self._options.expect_workers_max_wait or (FORKED_WITHIN_S if self._options.processes else 0)
+                self._roll.wait_for(self._options.expect_workers, within_s, self._progress.say)
 
     def begin(self) -> None:
         """A test begins, unless it already did. Raises LoadbandError."""
@@ -79,7 +88,7 @@ class Steward:
         found = self._found or self._probe()
         self._found = None
         self._tests += 1
-        conductor = Conductor(self._environment, self.plan, self._ramp, self._progress)
+        conductor = Conductor(self._environment, self._roll, self.plan, self._ramp, self._progress)
         conductor.begin(self._path(), self._work(found), found, self._words())
         self.conductor = conductor
 
@@ -119,6 +128,9 @@ class Steward:
         if conductor is None or conductor.path is None:
             return
         conductor.finish("terminated" if self.terminated else "interrupted")
+        if conductor.unwritable:
+            self._environment.process_exit_code = int(ExitCode.UNANSWERED)
+            return
         wanted = self.headless if self.frozen.report is None else self.frozen.report
         if not wanted or self.terminated:
             self._progress.say(

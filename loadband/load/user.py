@@ -106,7 +106,7 @@ class ModelUser(User):
         session.gate.wait()
         body = session.dialect.body(session.sampling, messages, max_tokens)
         request = whole_request(session.head, body)
-        session.ledger.begin(self.scenario)
+        exchange = Exchange(self._connected(), session.dialect, session.timeouts, session.wall_offset)
         asked = Asked(
             id=session.next_request_id(),
             scenario=self.scenario,
@@ -116,12 +116,11 @@ class ModelUser(User):
             tokens_asked=prompt.tokens_asked,
             max_tokens=max_tokens,
             think_s=self.thought,
-            in_flight=session.ledger.in_flight,
+            in_flight=session.ledger.in_flight + 1,
             conversation=None if turn is None else self.conversations,
             turn=turn,
         )
-        assert self.connection is not None
-        exchange = Exchange(self.connection, session.dialect, session.timeouts, session.wall_offset)
+        session.ledger.begin(asked.opened(exchange.start + session.wall_offset))
         try:
             exchange.run(request)
         finally:
@@ -135,6 +134,11 @@ class ModelUser(User):
     def think(self, source: random.Random) -> None:
         """Pause before the next request, and remember for how long."""
         self.thought = self.session.pause(source)
+
+    def _connected(self) -> Connection:
+        if self.connection is None:
+            raise RuntimeError("a user asked before it was started")
+        return self.connection
 
     def _tell_locust(self, record: Record, size: int) -> None:
         if record.status == Status.CUT:

@@ -5,7 +5,7 @@ Knows: which fields each of them needs. Must not know: any test.
 
 from typing import Any
 
-from loadband.load.ledger import COUNTERS
+from loadband.load.ledger import COUNTERS, Open
 from loadband.load.session import Session, Work
 from loadband.load.token_clock import TokenClock
 from loadband.record import Record, Status
@@ -20,6 +20,11 @@ def record(status: str = Status.OK, scenario: str = "interactive", **fields: Any
     return Record(scenario=scenario, status=status, **{**base, **fields})
 
 
+def opened(scenario: str = "interactive", id: str = "w0-1", user: int = 0) -> Open:  # noqa: A002  its column's name
+    """A request in flight of a user in step 1."""
+    return Open(id, scenario, "chat", 1, 1, user, None, None, 1000.0)
+
+
 def tokens_at(*at: float) -> TokenClock:
     """A clock that saw generated events at these Unix seconds."""
     clock = TokenClock(at[0] if at else 0.0)
@@ -31,7 +36,8 @@ def tokens_at(*at: float) -> TokenClock:
 def report(worker: str = "w0", **fields: Any) -> dict[str, Any]:
     base = {
         "worker": worker, "users": 0, "in_flight": 0.0, "in_flight_now": 0, "gate_epoch": 0, "records": [],
-        "counters": [], "histograms": [], "lag_p50_s": 0.0001, "lag_p99_s": 0.004, "cpu": 0.25, "state": "running",
+        "open": [], "counters": [], "histograms": [], "lag_p50_s": 0.0001, "lag_p99_s": 0.004, "cpu": 0.25,
+        "state": "running",
     }  # fmt: skip
     return {**base, **fields}
 

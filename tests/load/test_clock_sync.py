@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadband.load.clock_sync import CLOCK, ClockSync, answer_clocks
+from loadband.load.clock_sync import ClockSync
 
 seconds = st.floats(0, 0.5)
 
@@ -60,14 +60,3 @@ def test_a_worker_with_another_clock_is_corrected() -> None:
 def test_without_a_reply_nothing_is_claimed() -> None:
     clock = sync()
     assert (clock.offset_s, clock.error_s) == (None, None)
-
-
-def test_the_master_answers_the_worker_that_asked() -> None:
-    class Question:
-        data = {"sent": 1.5}  # noqa: RUF012
-        node_id = "worker-7"
-
-    master = Runner()
-    answer_clocks(master, clock=lambda: 42.0)  # type: ignore[arg-type]
-    master.handlers[CLOCK](msg=Question, environment=None)
-    assert master.sent == [(CLOCK, {"sent": 1.5, "master": 42.0}, "worker-7")]

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadband.histogram import Histogram
-from loadband.load.ledger import COUNTERS, Ledger
+from loadband.load.ledger import COUNTERS, Ledger, Open
 from loadband.load.token_clock import TokenClock
 from loadband.record import Record, Status
-from tests.load.records import record, tokens_at
+from tests.load.records import opened, record, tokens_at
 
 
 class Wall:
@@ -37,7 +37,7 @@ def counters(report: dict[str, Any]) -> dict[tuple[int, str], dict[str, int]]:
 def test_a_request_is_counted_where_it_began_and_where_it_ended() -> None:
     wall = Wall(1000.2)
     ledger = Ledger(wall)
-    ledger.begin("interactive")
+    ledger.begin(opened())
     wall.now = 1003.7
     ledger.end(record(output_tokens=10, prompt_tokens=7), tokens_at(1001.5, 1001.9, 1003.1, 1003.6))
     assert counters(ledger.take()) == {
@@ -57,14 +57,14 @@ ENDS = [
 @pytest.mark.parametrize(("status", "counter", "tokens", "sentence"), ENDS, ids=[row[3] for row in ENDS])
 def test_an_end_and_its_tokens(status: Status, counter: str, tokens: str, sentence: str) -> None:
     ledger = Ledger(Wall())
-    ledger.begin("interactive")
+    ledger.begin(opened())
     ledger.end(record(status, output_tokens=3), tokens_at(1000.5))
     assert counters(ledger.take()) == {(1000, "interactive"): {"started": 1, counter: 1, "events": 1, tokens: 3}}
 
 
 def test_a_request_that_was_hung_up_on_purpose_is_a_record_alone() -> None:
     ledger = Ledger(Wall())
-    ledger.begin("interactive")
+    ledger.begin(opened())
     ledger.end(record(Status.ABANDONED, output_tokens=3), tokens_at(1000.5))
     report = ledger.take()
     assert counters(report) == {(1000, "interactive"): {"started": 1}}
@@ -73,7 +73,7 @@ def test_a_request_that_was_hung_up_on_purpose_is_a_record_alone() -> None:
 
 def test_tokens_that_no_event_brought_go_to_the_second_of_the_end() -> None:
     ledger = Ledger(Wall(1009.0))
-    ledger.begin("interactive")
+    ledger.begin(opened())
     ledger.end(record(output_tokens=3, prompt_tokens=4), TokenClock(0.0))
     assert counters(ledger.take()) == {
         (1009, "interactive"): {"started": 1, "ok": 1, "output_tokens_ok": 3, "prompt_tokens": 4}
@@ -82,7 +82,7 @@ def test_tokens_that_no_event_brought_go_to_the_second_of_the_end() -> None:
 
 def test_unknown_tokens_add_nothing() -> None:
     ledger = Ledger(Wall())
-    ledger.begin("interactive")
+    ledger.begin(opened())
     ledger.end(record(Status.FAILED), TokenClock(0.0))
     assert counters(ledger.take()) == {(1000, "interactive"): {"started": 1, "failed": 1}}
 
@@ -90,7 +90,7 @@ def test_unknown_tokens_add_nothing() -> None:
 def test_gaps_of_successes_alone_enter_the_histogram() -> None:
     ledger = Ledger(Wall())
     for status in (Status.OK, Status.FAILED, Status.CUT):
-        ledger.begin("interactive")
+        ledger.begin(opened())
         ledger.end(record(status, step_end=4), tokens_at(1000.0, 1000.1, 1000.3))
     ((step, second, scenario, metric, count, total, minimum, maximum, buckets),) = ledger.take()["histograms"]
     assert (step, second, scenario, metric, count) == (4, 1000, "interactive", "itl", 2)
@@ -100,7 +100,7 @@ def test_gaps_of_successes_alone_enter_the_histogram() -> None:
 
 def test_an_end_before_the_first_step_is_of_step_0() -> None:
     ledger = Ledger(Wall())
-    ledger.begin("interactive")
+    ledger.begin(opened())
     ledger.end(record(step=None, step_end=None), tokens_at(1000.0, 1000.1))
     assert [row[0] for row in ledger.take()["histograms"]] == [0]
 
@@ -130,7 +130,7 @@ def test_the_mean_in_flight_is_weighted_by_time(moments: list[tuple[float, str]]
     wall = Wall()
     ledger = Ledger(wall)
     act: dict[str, Callable[[], Any]] = {
-        "begin": lambda: ledger.begin("interactive"),
+        "begin": lambda: ledger.begin(opened()),
         "end": lambda: ledger.end(record(), TokenClock(0.0)),
         "take": ledger.take,
     }
@@ -151,7 +151,7 @@ def test_a_pause_between_requests_is_not_in_flight() -> None:
     for at, what in sorted(moments):
         wall.now = at
         if what == "begin":
-            ledger.begin("interactive")
+            ledger.begin(opened())
         else:
             ledger.end(record(), TokenClock(0.0))
     wall.now = 10.0
@@ -160,16 +160,18 @@ def test_a_pause_between_requests_is_not_in_flight() -> None:
 
 def test_taking_empties_but_forgets_nobody_in_flight() -> None:
     ledger = Ledger(Wall())
-    ledger.begin("interactive")
+    ledger.begin(opened())
     ledger.end(record(), tokens_at(1000.0, 1000.1))
-    ledger.begin("interactive")
+    ledger.begin(opened())
     assert ledger.take()["records"]
-    assert ledger.take() == {"counters": [], "histograms": [], "records": [], "in_flight": 1.0, "in_flight_now": 1}
+    report = ledger.take()
+    assert [report[name] for name in ("counters", "histograms", "records")] == [[], [], []]
+    assert (report["in_flight"], report["in_flight_now"], len(report["open"])) == (1.0, 1, 1)
 
 
 def test_a_report_travels_and_comes_back() -> None:
     ledger = Ledger(Wall())
-    ledger.begin("interactive")
+    ledger.begin(opened())
     sent = record(output_tokens=5, prompt_tokens=1_000_000_000, ttft_s=0.1, message="忙", finish_reason="stop")
     ledger.end(sent, tokens_at(1000.0, 1000.1))
     ledger.observe("lag", [0.001], 1, 1000)
@@ -199,7 +201,7 @@ def test_what_began_is_what_ended_and_every_token_is_booked_once(drawn: list[Any
     expected: Counter[str] = Counter()
     for status, scenario, at, gaps, tokens, take in drawn:
         wall.now = max(wall.now, at)
-        ledger.begin(scenario)
+        ledger.begin(opened(scenario))
         clock = tokens_at(*(wall.now + gap for gap in gaps))
         wall.now += gaps[-1] if gaps else 0.0
         ledger.end(record(status, scenario, output_tokens=tokens), clock)
@@ -215,3 +217,15 @@ def test_what_began_is_what_ended_and_every_token_is_booked_once(drawn: list[Any
     assert booked == +expected
     assert booked["started"] == booked["ok"] + booked["failed"] + booked["cut"]
     assert sum(len(report["records"]) for report in reports) == len(drawn)
+
+
+def test_what_is_in_flight_is_told_until_it_ends() -> None:
+    ledger = Ledger(Wall())
+    ledger.begin(opened(id="w0-1"))
+    ledger.begin(opened(id="w0-2", user=7))
+    assert [row[0] for row in ledger.take()["open"]] == ["w0-1", "w0-2"]
+    ledger.end(record(id="w0-1"), tokens_at(1000.5))
+    (row,) = ledger.take()["open"]
+    lost = Open(*row).lost("w0")
+    assert (lost.id, lost.user, lost.status, lost.worker, lost.step_end) == ("w0-2", 7, Status.LOST, "w0", None)
+    assert msgpack.packb(row)

@@ -7,7 +7,7 @@ import pytest
 from loadband.load.pen import GONE_AFTER_S, NEWEST, Pen
 from loadband.record import FailureClass, Record, Status
 from loadband.rundir import RunDirectory
-from tests.load.records import counts, ended, record, report
+from tests.load.records import counts, ended, opened, record, report
 
 
 @pytest.fixture
@@ -95,3 +95,14 @@ def test_tokens_by_whole_seconds(pen: Pen) -> None:
     assert pen.tokens_between(1000.5, 1002.9) == [0.0], "only seconds that lie inside as a whole"
     assert pen.tokens_between(1002.0, 1002.0) == []
     assert pen.tokens_between(1002.0, 1000.0) == []
+
+
+def test_what_a_dead_worker_had_in_flight_is_lost(pen: Pen) -> None:
+    open_rows = [list(opened(id=f"w1-{n}")) for n in range(3)]
+    pen.absorb(report("w0", users=5, in_flight_now=5), 1001.0)
+    pen.absorb(report("w1", users=3, in_flight_now=3, open=open_rows, counters=[counts(1000, started=3)]), 1001.0)
+    assert pen.users == 8
+    assert pen.lose("w1", 1005.0) == 3
+    assert pen.users == 5
+    assert pen.totals.by_status == {Status.LOST: 3}
+    assert pen.totals.started == pen.totals.ended

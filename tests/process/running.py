@@ -79,9 +79,14 @@ def free_port() -> int:
         return port
 
 
-def start(words: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """Start Locust on our locustfile in a process group of its own; with `--processes` on a port of its own."""
-    command = [sys.executable, "-m", "locust", "-f", str(ROOT / "locustfile.py"), *words]
+def start(
+    words: Sequence[str], env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+) -> subprocess.Popen[str]:
+    """Start Locust on our locustfile in a process group of its own; with `--processes` on a port of its own.
+
+    `prefix`: a command that starts the command behind it.
+    """
+    command = [*prefix, sys.executable, "-m", "locust", "-f", str(ROOT / "locustfile.py"), *words]
     if "--processes" in words:
         port = str(free_port())
         command += ["--master-bind-port", port, "--master-port", port]

@@ -29,6 +29,10 @@ def test_workers_report_each_second() -> None:
     assert in_a_locust_process("print(json.dumps(runners.WORKER_REPORT_INTERVAL))") == 1.0
 
 
+def test_a_missing_worker_never_makes_the_run_start_over() -> None:
+    assert in_a_locust_process("print(json.dumps(runners.HEARTBEAT_DEAD_INTERNAL))") < -(10**6)
+
+
 def test_a_spawn_message_does_not_stall_the_worker() -> None:
     """A worker looks up every option of the message; without the change that takes 1.5 ms an option."""
     script = """
