@@ -15,11 +15,13 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
+from reports import cells
+from reports.cells import NOTHING
+from reports.parts import SCENARIO_HEADERS, scenario_rows, shown_level
 from reports.wording import UNITS, people, summary
 
 PLAIN_WIDTH = 160
 MOST_REASONS = 12
-NOTHING = "-"
 TOLD_BY_COUNTS = ("few_for_p99", "errors_not_resolved")
 """Marks that the table shows anyway: p99 has no column, and errors stand with their number of requests."""
 
@@ -34,6 +36,10 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     console.print()
     if verdict.levels:
         console.print(_table(analysis.title, verdict))
+    shown = shown_level(verdict)
+    if shown is not None and shown.scenarios:
+        console.print()
+        console.print(_scenarios(shown))
     for line in _remarks(analysis):
         console.print(Text(line), style="yellow" if terminal else "")
     console.print()
@@ -61,44 +67,33 @@ def _table(title: str, verdict: Verdict) -> Table:
     return table
 
 
+def _scenarios(level: Level) -> Table:
+    """What each scenario of the mix felt at one level."""
+    table = Table(title=f"By scenario at {people(level.users)}", box=None, title_justify="left", padding=(0, 1))
+    for header in SCENARIO_HEADERS:
+        table.add_column(header, justify="left" if header == "scenario" else "right")
+    for row in scenario_rows(level):
+        table.add_row(*(escape(cell) for cell in row))
+    return table
+
+
 def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
     numbers, grade = level.numbers, level.grade
     worth = "yes" if grade.valid else "client-limited" if grade.client_limited else "NO"
     doubts = [mark.replace("_", " ") for mark in grade.marks if mark not in TOLD_BY_COUNTS]
     return [
-        _number(numbers.users if numbers.users is not None else numbers.offered_req_s),
+        cells.number(numbers.users if numbers.users is not None else numbers.offered_req_s),
         *([str(numbers.repeat)] if repeats else []),
-        _number(numbers.in_flight),
-        _number(throughput(level, metric), digits=4),
+        cells.number(numbers.in_flight),
+        cells.number(throughput(level, metric), digits=4),
         NOTHING if numbers.gain_pct is None else f"{numbers.gain_pct:+.0f}",
-        _time(numbers.ttft_p50_s),
-        _time(numbers.ttft_p95_s),
-        _time(numbers.tpot_p50_s),
-        _time(numbers.e2e_p50_s),
-        _errors(level),
+        cells.time(numbers.ttft_p50_s),
+        cells.time(numbers.ttft_p95_s),
+        cells.time(numbers.tpot_p50_s),
+        cells.time(numbers.e2e_p50_s),
+        cells.errors(numbers.error_rate, level.judged),
         ", ".join([worth, *doubts]),
     ]
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    if value is None:
-        return NOTHING
-    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
-
-
-def _time(seconds: float | None) -> str:
-    """Three digits with their unit."""
-    if seconds is None:
-        return NOTHING
-    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
-
-
-def _errors(level: Level) -> str:
-    rate, judged = level.numbers.error_rate, level.judged
-    if rate is None:
-        return NOTHING
-    of = f" of {judged:,.0f}" if judged else ""
-    return f"{rate:.2%}{of}" if rate else f"0{of}"
 
 
 def _remarks(analysis: Analysis) -> list[str]:

@@ -3,13 +3,14 @@
 Knows: Markdown. Must not know: formulas.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
+from reports.parts import SCENARIO_HEADERS, TURN_HEADERS, has_scenarios, scenario_rows, shown_level, turn_rows
 from reports.wording import UNITS, people, summary
 
 COLUMNS = (
@@ -43,13 +44,14 @@ def markdown(analysis: Analysis, figure: str | None) -> str:
     parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(verdict)]
     if figure:
         parts.append(f"![Throughput and time to first token over users]({figure})")
-    parts += ["## Levels", _table(verdict)]
+    parts += ["## Levels", _table(verdict), *_scenarios(verdict), *_turns(verdict)]
     parts += _list("## What speaks against it", _doubts(verdict))
     parts += _list("## Found before load", analysis.findings)
     parts += _list("## Notes", (*analysis.notes, *verdict.notes))
     parts += ["## For comparison", _comparison(verdict)]
     if analysis.run:
-        parts += _list("## The run", _facts(analysis.run))
+        ended = ", ".join(f"{count:,} {status}" for status, count in analysis.statuses.items())
+        parts += _list("## The run", [*_facts(analysis.run), f"requests of the whole run: {ended or 'none'}"])
     thresholds = ", ".join(f"`{name}` {value:g}" for name, value in verdict.thresholds.as_dict().items())
     parts += ["## Thresholds", f"{thresholds}. How to read them: docs/verdict.md."]
     return "\n\n".join(parts) + "\n"
@@ -81,6 +83,40 @@ def _table(verdict: Verdict) -> str:
         worth = "yes" if level.grade.valid else "client-limited" if level.grade.client_limited else "**no**"
         lines.append(f"| {' | '.join([*cells, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
     return "\n".join(lines)
+
+
+def _scenarios(verdict: Verdict) -> list[str]:
+    """Every level by scenario, of a run with a mix."""
+    if not has_scenarios(verdict.levels):
+        return []
+    rows = [
+        [f"{level.users:g}", *([str(level.numbers.repeat)] if _repeated(verdict) else []), *row]
+        for level in verdict.levels
+        for row in scenario_rows(level)
+    ]
+    headers = ["users", *(["repeat"] if _repeated(verdict) else []), *SCENARIO_HEADERS]
+    return ["## Scenarios", _rows(headers, rows)]
+
+
+def _turns(verdict: Verdict) -> list[str]:
+    """First tokens by turn of the conversations, at the level that is shown."""
+    level = shown_level(verdict)
+    if level is None or not level.turns:
+        return []
+    return [
+        f"## First token by turn of a conversation, at {people(level.users)}",
+        _rows(TURN_HEADERS, turn_rows(level)),
+    ]
+
+
+def _repeated(verdict: Verdict) -> bool:
+    return len({level.numbers.repeat for level in verdict.levels}) > 1
+
+
+def _rows(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose text columns stand left: those whose header is `scenario`."""
+    lines = [f"| {' | '.join(headers)} |", f"|{'|'.join('---' if h == 'scenario' else '---:' for h in headers)}|"]
+    return "\n".join([*lines, *(f"| {' | '.join(_inline(cell) for cell in row)} |" for row in rows)])
 
 
 def _cell(level: Level, name: str, factor: float, form: str) -> str:

@@ -3,6 +3,7 @@
 Knows: the order of the whole pipeline. Must not know: printing, drawing, exit.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ class Analysis:
     """`run.json`; empty of a table."""
     notes: tuple[str, ...] = ()
     """What was wrong with the files."""
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    """How many requests of the whole run ended how, warm-up and drain among them; empty of a table."""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -48,8 +51,10 @@ def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     levels = levels_of_run(files, objectives, limits)
     verdict = judge(levels, objectives, limits, _facts(files, levels))
     model = files.run.get("model") or "model unknown"
-    notes = (*files.notes, *gap_names(files.requests))
-    return Analysis(f"{model} at {files.run.get('host') or 'host unknown'}", verdict, files.run, notes)
+    notes = (*files.notes, *gap_names(files.requests), *unaccounted(files))
+    title = f"{model} at {files.run.get('host') or 'host unknown'}"
+    counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
+    return Analysis(title, verdict, files.run, notes, dict(sorted(counted.items(), key=lambda each: -each[1])))
 
 
 def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
@@ -68,6 +73,14 @@ def gap_names(requests: pd.DataFrame) -> list[str]:
     if len(ok) and float(ok["flags"].str.contains("bursty").mean()) > BURSTY_SHARE:
         notes.append("ITL is inter-read latency here: many reads brought several events")
     return notes
+
+
+def unaccounted(files: RunFiles) -> list[str]:
+    """Conservation: every request that started ended in one way; of a run that ended none may be without a record."""
+    started, recorded = int(files.seconds["started"].sum()), len(files.requests)
+    if started == recorded or not started or files.run.get("ended") is None:
+        return []
+    return [f"the books do not balance: {started:,} requests started, {recorded:,} have a record of how they ended"]
 
 
 def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:

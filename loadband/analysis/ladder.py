@@ -73,7 +73,7 @@ def _slow_tail(level: Level, limits: Thresholds) -> float | None:
 def _check_mix(level: Level, levels: list[Level], limits: Thresholds) -> Level:
     """Shares of the scenarios against those of the other valid levels, each weighed by its requests."""
     others = [other for other in levels if other is not level and other.grade.valid and other.mix]
-    n = level.numbers.requests or 0
+    n = level.draws if level.draws is not None else level.numbers.requests or 0
     if not level.mix or not others or not n:
         return level
     total = sum(other.numbers.requests or 0 for other in others)

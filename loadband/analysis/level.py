@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.slo import Limit
 
 
@@ -17,9 +18,10 @@ class Numbers:
     Of requests that ended inside the hold: `requests` (all), `ok`, `failed`, `cut`, latencies (successes only) and
     `req_s` (ok + server-side failures, so that `req_s * (1 - error_rate)` is successes per second). Tokens are by
     the second in which they arrived, of ok and cut requests. `error_rate` = server-side failures / (ok + server-side
-    failures). `tok_s_user` = 1 / mean TPOT, a harmonic mean of the users' speeds. `output_ratio` = mean of output tokens / tokens asked for.
-    `output_tok_s_cv` = standard deviation / mean of tokens/s in bins of 5 s. `gain_pct` = tokens/s against the level
-    below, in %. `users` are those asked for; `in_flight` is the mean number of open requests.
+    failures). `tok_s_user` = 1 / mean TPOT, a harmonic mean of the users' speeds. `output_ratio` = mean of output
+    tokens / tokens asked for. `output_tok_s_cv` = standard deviation / mean of tokens/s in bins of 5 s. `gain_pct` =
+    tokens/s against the level below, in %. `users` are those asked for; `in_flight` is the mean number of open
+    requests.
     """
 
     step: int | None = None
@@ -165,6 +167,14 @@ class Level:
     think_s: float | None = None
     mix: Mapping[str, float] = field(default_factory=dict)
     """Scenario -> share of the requests that ended inside the hold."""
+    draws: float | None = None
+    """Independent choices of a scenario behind the mix; None when each request was one."""
+    scenarios: tuple[ScenarioPart, ...] = ()
+    """Of a run with several; empty otherwise."""
+    turns: tuple[TurnPart, ...] = ()
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Failure class -> requests, the client's own among them."""
+    itl_mean_s: float | None = None
     build: str | None = None
     measured: tuple[Measured, ...] = ()
 

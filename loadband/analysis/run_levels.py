@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from loadband.analysis import client_health, validity, windows
+from loadband.analysis import breakdown, client_health, validity, windows
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Evidence, Grade, Level, Numbers
 from loadband.analysis.measure import HoldData, measure, measure_limit
@@ -35,6 +35,8 @@ class _Context:
     limits: Thresholds
     timeouts: dict[str, Any]
     target_lost_step: int | None
+    scenarios: tuple[str, ...]
+    """Of a run with several; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,9 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     seconds = windows.by_second(files.seconds)
     steps = windows.steps_of(files.steps, last_second=_last_second(seconds, requests))
     context = _Context(
-        files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}), _step_that_lost(files, steps)
-    )
+        files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}), _step_that_lost(files, steps),
+        _scenarios(files),
+    )  # fmt: skip
     levels: list[Level] = []
     for place, step in enumerate(steps):
         following = next((later.hold.begin for later in steps[place + 1 :] if later.hold), None)
@@ -69,6 +72,13 @@ def _last_second(seconds: pd.DataFrame, requests: pd.DataFrame) -> float | None:
         return float(seconds["second"].max()) + 1
     last = requests["ended_at"].max() if len(requests) else np.nan
     return None if np.isnan(last) else float(last)
+
+
+def _scenarios(files: RunFiles) -> tuple[str, ...]:
+    """Names of the scenarios of a mix, planned or met, in order; empty when there is but one."""
+    planned = files.run.get("mix")
+    names = {*(planned if isinstance(planned, dict) else ()), *files.requests["scenario"].unique()} - {""}
+    return tuple(sorted(str(name) for name in names)) if len(names) > 1 else ()
 
 
 def _step_that_lost(files: RunFiles, steps: tuple[Step, ...]) -> int | None:
@@ -88,6 +98,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         seconds=windows.seconds_inside(context.seconds, step.hold),
         itl=windows.merged_histograms(context.files.histograms, step.hold, "itl", by="scenario"),
     )
+    parts = windows.seconds_inside(context.files.seconds, step.hold) if context.scenarios else None
     numbers = measure(step, data, context.slo)
     failed = data.server_failed()
     grade = _grade(numbers, data, context, step, neighbours)
@@ -101,6 +112,11 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         throttled=int((failed["failure_class"] == FailureClass.THROTTLED).sum()),
         think_s=float(think.mean()) if think.size else None,
         mix={str(name): float(share) for name, share in shares.items()} if len(shares) > 1 else {},
+        draws=breakdown.independent_draws(data.ended),
+        scenarios=() if parts is None else breakdown.scenario_parts(context.scenarios, data.ended, parts, step.hold),
+        turns=breakdown.turn_parts(data.ended),
+        failures=breakdown.failures_by_class(data.ended),
+        itl_mean_s=data.itl_of(None).mean,
         measured=tuple(measure_limit(limit, data, numbers, in_waves=in_waves) for limit in context.slo),
     )
 

@@ -5,8 +5,10 @@ are never absent, one set of status words is used everywhere. 1 (2026-11): first
 """
 
 import math
+from dataclasses import asdict
 from typing import Any
 
+from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import NUMBER_COLUMNS, Level
 from loadband.analysis.verdict import Verdict
@@ -104,6 +106,11 @@ def pressure(verdict: Verdict) -> tuple[float | None, float | None]:
     return (begin, end) if begin < end else (None, None)
 
 
+def _part(part: ScenarioPart | TurnPart) -> dict[str, Any]:
+    """Names as they are, numbers as everywhere."""
+    return {name: value if isinstance(value, str) else number(value) for name, value in asdict(part).items()}
+
+
 def _in_flight(verdict: Verdict, users: float | None) -> float | None:
     if verdict.curve is None or users is None:
         return None
@@ -125,5 +132,9 @@ def _level(level: Level, metric: str) -> dict[str, Any]:
         "x_high": None,
         "e": number(level.numbers.error_rate),
         "think_s": number(level.think_s),
+        "itl_mean_s": number(level.itl_mean_s),
+        "failures": {name: float(count) for name, count in level.failures.items()},
+        "scenarios": [_part(part) for part in level.scenarios],
+        "turns": [_part(part) for part in level.turns],
         **{name: number(getattr(level.numbers, name)) for name in NUMBER_COLUMNS},
     }

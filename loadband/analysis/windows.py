@@ -8,6 +8,7 @@ second that the hold covers in part counts in part, which assumes that tokens ar
 Conservation (Little's law) is by overlap: each request weighs the time it was open inside the hold.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,9 @@ from loadband.histogram import Histogram
 from loadband.plan import MAX_DURATION_S
 
 Floats = NDArray[np.float64]
+
+WARM_UP = re.compile(r"(?:^|;)warmup(?:;|$)")
+"""In `flags`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,9 @@ def with_end(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def ended_inside(requests: pd.DataFrame, hold: Hold) -> pd.DataFrame:
-    """Requests of `with_end` that ended in the hold, both edges included."""
-    return requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= hold.end)]
+    """Requests of `with_end` that ended in the hold, both edges included; those of the warm-up are of no level."""
+    inside = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= hold.end)]
+    return inside[~inside["flags"].str.contains(WARM_UP)]
 
 
 def open_seconds(requests: pd.DataFrame, hold: Hold) -> float:
@@ -142,12 +147,16 @@ def series(inside: pd.DataFrame, hold: Hold, *columns: str) -> Floats:
 
 
 def merged_histograms(histograms: pd.DataFrame, hold: Hold, metric: str, by: str = "metric") -> dict[str, Histogram]:
-    """Histograms of a metric over the seconds that lie in the hold, merged by a column. Damaged rows are left out."""
+    """Histograms of a metric over the seconds that lie in the hold, merged by a column. Damaged rows are left out.
+
+    Merged in an order that does not depend on that of the file: sums of floats would differ in their last digits.
+    """
     rows = histograms[
         (histograms["metric"] == metric)
         & (histograms["second_from"] >= hold.begin)
         & (histograms["second_to"] + 1 <= hold.end)
     ]
+    rows = rows.sort_values(["second_from", "worker", "scenario", "sum"])
     merged: dict[str, Histogram] = {}
     cells = zip(rows[by], rows["count"], rows["sum"], rows["min"], rows["max"], rows["buckets"], strict=True)
     for key, count, total, low, high, buckets in cells:

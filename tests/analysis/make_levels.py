@@ -11,11 +11,13 @@ Xs = Mapping[int, float] | Mapping[float, float]
 """Users -> throughput."""
 
 LIMITS = Thresholds()
+KEPT = ("grade", "build", "throttled", "think_s", "mix", "scenarios", "turns", "failures", "itl_mean_s")
+"""What belongs to a level, not to its numbers."""
 
 
 def level(users: float, x: float | None, *, n: float = 1000, failed: float = 0, **changes: Any) -> Level:
     """A valid level of `n` judged requests, `failed` of them failures; further numbers by their column names."""
-    known = {name: changes.pop(name) for name in ("grade", "build", "throttled", "think_s", "mix") if name in changes}
+    known = {name: changes.pop(name) for name in KEPT if name in changes}
     numbers: dict[str, Any] = {
         "step": int(users), "users": users, "output_tok_s": x, "requests": n, "ok": n - failed, "failed": failed,
         "error_rate": failed / n if n else None, "hold_s": 60.0,

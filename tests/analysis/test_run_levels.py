@@ -155,6 +155,34 @@ def test_requests_that_vanish_break_the_books(tmp_path: Path) -> None:
         assert any("Little" in reason for reason in level.grade.reasons)
 
 
+def test_every_request_that_started_must_have_ended(tmp_path: Path) -> None:
+    built = build_run(tmp_path / "run", SHORT)
+    analysis = analyse_run(built.path, None, LIMITS)
+    assert analysis.statuses == {"ok": len(built.records)}
+    assert not any("balance" in note for note in analysis.notes)
+    head, *rows = (built.path / REQUESTS).read_text().splitlines()
+    (built.path / REQUESTS).write_text("\n".join([head, *rows[:-2]]) + "\n")
+    started = len(built.records)
+    assert (
+        f"{started:,} requests started, {started - 2:,} have a record"
+        in analyse_run(built.path, None, LIMITS).notes[-1]
+    )
+
+
+def test_requests_that_died_with_their_worker_are_counted(tmp_path: Path) -> None:
+    """started = ok + failed + cut + abandoned + lost."""
+
+    def lose(record: Record) -> Record:
+        return replace(record, status="lost", output_tokens=None) if record.user == 3 else record
+
+    built = build_run(tmp_path / "run", SHORT, change=lose)
+    analysis = analyse_run(built.path, None, LIMITS)
+    lost = sum(record.status == "lost" for record in built.records)
+    assert analysis.statuses == {"ok": len(built.records) - lost, "lost": lost}
+    assert analysis.notes == ()
+    assert all(level.grade.client_limited for level in analysis.verdict.levels)
+
+
 def test_tokens_counted_twice_break_the_books(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", SHORT)
     head, *rows = (built.path / SECONDS).read_text().splitlines()

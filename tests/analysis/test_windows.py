@@ -12,7 +12,7 @@ HOLD = Hold(100.5, 103.25)
 def requests(*spans: tuple[float, float]) -> pd.DataFrame:
     """Requests from begin to end."""
     frame = pd.DataFrame({"started_at": [a for a, _ in spans], "duration_s": [b - a for a, b in spans]})
-    return windows.with_end(frame.assign(e2e_s=np.nan, id=[str(n) for n in range(len(spans))]))
+    return windows.with_end(frame.assign(e2e_s=np.nan, flags="", id=[str(n) for n in range(len(spans))]))
 
 
 def seconds(rows: list[tuple[float, float | None, float | None, float]]) -> pd.DataFrame:
@@ -24,6 +24,14 @@ def seconds(rows: list[tuple[float, float | None, float | None, float]]) -> pd.D
 def test_a_request_belongs_to_the_hold_in_which_it_ended() -> None:
     table = requests((90, 100.4), (90, 100.5), (101, 102), (103, 103.25), (103, 103.3))
     assert list(windows.ended_inside(table, HOLD)["ended_at"]) == [100.5, 102, 103.25]
+
+
+@pytest.mark.parametrize(
+    ("flags", "counts"), [("warmup", False), ("bursty;warmup", False), ("warmup;no_done", False), ("bursty", True)]
+)
+def test_a_request_of_the_warm_up_is_of_no_level(flags: str, counts: bool) -> None:
+    table = requests((101, 102)).assign(flags=flags)
+    assert windows.ended_inside(table, HOLD).empty is not counts
 
 
 def test_conservation_weighs_the_time_open_inside() -> None:
