@@ -194,6 +194,14 @@ def parse_repeats(text: str) -> int:
     return int(text)
 
 
+def parse_label(text: str) -> tuple[str, str]:
+    """Key and value of `gpu=a100`. Raises UsageError."""
+    key, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_][\w.-]*", key.strip(), re.ASCII) or not value.strip():
+        raise UsageError(f"label '{_short(text)}' is not understood: write key=value, for example gpu=a100")
+    return key.strip(), value.strip()
+
+
 def _auto_or_seconds(word: str, text: str) -> float | None:
     if text.strip() == "auto":
         return None

@@ -8,12 +8,14 @@ lines and are flushed by the writer's `flush`; a torn last line is dropped with 
 atomically; without `ended` in it the run was killed. New columns go at the end.
 
 Keys of `run.json`: `schema tool python locust gevent run_id started ended how` (Unix seconds; how the run ended:
-`plan`, `interrupted`, `terminated`, `stopped`, `target_lost`), `host api path model` (target, credentials removed),
-`scenarios` (list of names), `prompts` (hash of the pools), `sampling` (`max_tokens temperature ignore_eos ...`),
-`prompt_tokens think_time seed nonce`, `plan` (null, or `levels hold settle_s max_hold_s` with `hold` = `auto`, `90s`
-or `256req`), `slo` (text or null), `timeouts` (`connect_s first_token_s idle_s total_s`), `workers` (list of
-`name host cores clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of
-sentences about the target), `server` (what it told of itself).
+`plan`, `interrupted`, `terminated`, `stopped`, `target_lost`, `unwritable`), `host api path model` (target,
+credentials removed), `scenarios` (list of names), `mix` (scenario -> weight), `prompts` (hash of the pools),
+`sampling` (`max_tokens temperature ignore_eos`), `prompt_tokens long_context_tokens turns think_time seed nonce`,
+`plan` (null, or `levels hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost` with `hold` = `auto`, `90s`
+or `256req`, and null for an automatic time), `slo` (text or null), `labels` (key -> value), `server_args`,
+`timeouts` (`connect_s first_token_s idle_s total_s`), `workers` (list of `name host cores clock_offset_s
+clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of sentences about the target),
+`server` (what it told of itself).
 """
 
 import csv

@@ -172,6 +172,11 @@ def _add_timeouts(group: Any) -> None:
 def _add_results(group: Any) -> None:
     _add(group, "run-dir", metavar="DIR", help="directory for the run's files. Default runs/<time>-<target>")
     _add(
+        group, "label", metavar="KEY=VALUE", action="append", type=checked(plan.parse_label),
+        help="a word to keep with the run, and to compare by: --label gpu=a100 --label max_num_seqs=64",
+    )  # fmt: skip
+    _add(group, "server-args", metavar="WORDS", help="the server's start flags, to keep with the run")
+    _add(
         group, "report", action=argparse.BooleanOptionalAction, default=None,
         help="make the report at the end; default: when headless",
     )  # fmt: skip

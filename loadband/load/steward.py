@@ -21,7 +21,7 @@ from locust.runners import MasterRunner, Runner
 from loadband import plan, rundir
 from loadband.errors import ExitCode, LoadbandError, UsageError, complain
 from loadband.load.agent import WORK
-from loadband.load.conductor import Conductor
+from loadband.load.conductor import LOST_TARGET, Conductor
 from loadband.load.connection import parse_address
 from loadband.load.exchange import Timeouts
 from loadband.load.mix import choose, install_users
@@ -60,6 +60,8 @@ class Steward:
         self.terminated = False
         """SIGTERM came: no time for a report."""
         self._tests = 0
+        self._stopping = False
+        """Between a stop and the last reports of that test."""
         self._progress = Progress()
         self._found: Found | None = None
         self._run_id = ""
@@ -83,6 +85,9 @@ class Steward:
 
     def begin(self) -> None:
         """A test begins, unless it already did. Raises LoadbandError."""
+        while self._stopping and self.conductor is not None and self.conductor.how is None:
+            gevent.sleep(0.1)
+        self._stopping = False
         if self.conductor is not None and self.conductor.how is None:
             return
         found = self._found or self._probe()
@@ -115,6 +120,7 @@ class Steward:
     def test_stopped(self) -> None:
         """Locust stopped the test; the workers' last reports are still on their way."""
         if (conductor := self.conductor) is not None:
+            self._stopping = True
             gevent.spawn_later(LAST_REPORTS_S, conductor.finish, "stopped")
 
     def absorb(self, report: dict[str, Any]) -> None:
@@ -136,7 +142,8 @@ class Steward:
             self._progress.say(
                 f"files are in {conductor.path}; make the report with: python -m reports {conductor.path}"
             )
-            self._environment.process_exit_code = int(ExitCode.OK)
+            lost = conductor.how == LOST_TARGET
+            self._environment.process_exit_code = int(ExitCode.UNREACHABLE if lost else ExitCode.OK)
             return
         sys.stderr.flush()
         command = [sys.executable, "-m", "reports", str(conductor.path.resolve())]
@@ -195,6 +202,8 @@ class Steward:
             "long_context_tokens": options.long_context_tokens if "long_context" in self.mix else None,
             "turns": options.turns if "multi_turn" in self.mix else None,
             "slo": options.slo,
+            "labels": dict(plan.parse_label(label) for label in options.label or ()),
+            "server_args": options.server_args,
             "api": "openai-chat",
         }
 

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadband.errors import UsageError
-from loadband.load.distribution import DRAWS_ABOVE_MEAN, Distribution, parse_distribution, parse_token_count
+from loadband.load.distribution import (
+    DRAWS_ABOVE_MEAN,
+    Distribution,
+    parse_distribution,
+    parse_shares,
+    parse_token_count,
+)
 
 FORMS: list[tuple[str, Distribution, str]] = [
     ("100", Distribution(100, 100), "a number"),
@@ -119,3 +125,13 @@ def test_each_whole_number_of_a_range_is_equally_likely() -> None:
 def test_a_draw_depends_on_its_source_alone() -> None:
     drawn = parse_distribution("lognormal(300,150)")
     assert drawn.draw(random.Random(3)) == drawn.draw(random.Random(3)) != drawn.draw(random.Random(4))
+
+
+def test_shares_of_a_mix() -> None:
+    assert parse_shares("interactive=7,long_context=1, multi_turn=2") == {
+        "interactive": 7.0, "long_context": 1.0, "multi_turn": 2.0,
+    }  # fmt: skip
+    assert parse_shares("interactive=0.5") == {"interactive": 0.5}
+    for text in ("", "interactive", "interactive=0", "interactive=-1", "a=1,a=2", "a=1,", "A=1", "a=x", "a=1e3"):
+        with pytest.raises(UsageError, match="mix"):
+            parse_shares(text)

@@ -80,3 +80,19 @@ def test_the_warm_up_is_kept_apart(oracle: Oracle, tmp_path: Path) -> None:
     assert {row["step"] for row in warm} == {"0"}
     assert {row["step"] for row in rows} == {"0", "1", "2"}
     assert len(warm) == sum(row["step"] == "0" for row in rows) > 20
+
+
+def test_users_and_a_time_are_a_plan_of_one_level(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=10, itl_ms=2, n=10))
+    ended = run(
+        ["--headless", "-H", oracle.url, "-u", "3", "-t", "4s", "--settle", "0s", "--think-time", "0", "--no-report",
+         "--label", "gpu=none", "--label", "seqs=8", "--server-args", "--max-num-seqs 8",
+         "--run-dir", str(tmp_path / "run")]
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    files = Files(tmp_path / "run")
+    (step,) = files.rows(rundir.STEPS)
+    assert (step["target"], step["ended_by"]) == ("3", "hold")
+    assert float(step["hold_to"]) - float(step["hold_from"]) == pytest.approx(4.0)
+    assert files.run["labels"] == {"gpu": "none", "seqs": "8"}
+    assert files.run["server_args"] == "--max-num-seqs 8"

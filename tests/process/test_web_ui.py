@@ -105,6 +105,28 @@ def test_users_ramp_and_the_table_has_first_tokens(page: Page, oracle: Oracle, t
     assert Files(tmp_path / "run-2").statuses[Status.OK] > 0
 
 
+def test_start_runs_the_plan_of_the_command_line_and_start_again_runs_it_again(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=10, itl_ms=2, n=10))
+    port = free_port()
+    plan = ["--steps", "1,3", "--hold", "2s", "--settle", "0s", "--warmup", "0s", "--think-time", "0"]
+    process = start([*with_page(oracle.url, port, tmp_path), *plan])
+    page = Page(port)
+    page.wait_for(lambda stats: stats["state"] == "ready")
+    for name in ("run", "run-2"):
+        page.post("/swarm", user_count=1, spawn_rate=1)
+        page.wait_for(lambda stats: stats["state"] in ("spawning", "running"))
+        page.wait_for(lambda stats: stats["state"] == "stopped", 40)
+        files = Files(tmp_path / name)
+        until = time.monotonic() + 5
+        while files.run["ended"] is None and time.monotonic() < until:
+            time.sleep(0.1)
+        assert files.run["how"] == "plan"
+        assert [(row["target"], row["ended_by"]) for row in files.rows("steps.csv")] == [("1", "hold"), ("3", "hold")]
+        assert files.total("started") == files.statuses.total() == files.statuses[Status.OK]
+    process.terminate()
+    assert "Traceback" not in finish(process, 20).err
+
+
 def test_a_target_that_is_down_is_said_and_the_page_stays(tmp_path: Path) -> None:
     port = free_port()
     with refused_port() as nobody:
