@@ -38,7 +38,8 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     grade = _check_lag(grade, numbers, worst_lag(files.histograms, workers, hold), limits)
     grade = _check_cpu(grade, during, limits)
     gone = _gone(workers, hold)
-    if gone or bool((ended["status"] == Status.LOST).any()):
+    lost = files.requests[files.requests["status"] == Status.LOST]  # nobody knows when they ended
+    if gone or bool(lost["started_at"].between(hold.begin, hold.end).any()):
         names = f" ({', '.join(gone)})" if gone else ""
         grade = grade.refuse(f"a worker was lost{names}", client_limited=True, word=WORKER_LOST)
     own = int((ended["failure_class"] == FailureClass.CLIENT).sum())

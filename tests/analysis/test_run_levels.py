@@ -173,7 +173,11 @@ def test_requests_that_died_with_their_worker_are_counted(tmp_path: Path) -> Non
     """started = ok + failed + cut + abandoned + lost."""
 
     def lose(record: Record) -> Record:
-        return replace(record, status="lost", output_tokens=None) if record.user == 3 else record
+        return (
+            replace(record, status="lost", output_tokens=None, duration_s=None, e2e_s=None)
+            if record.user == 3
+            else record
+        )
 
     built = build_run(tmp_path / "run", SHORT, change=lose)
     analysis = analyse_run(built.path, None, LIMITS)
