@@ -18,6 +18,7 @@ from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.cells import NOTHING
 from reports.parts import SCENARIO_HEADERS, scenario_rows, shown_level
+from reports.serving_block import serving_block
 from reports.wording import UNITS, people, summary
 
 PLAIN_WIDTH = 160
@@ -40,6 +41,9 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     if shown is not None and shown.scenarios:
         console.print()
         console.print(_scenarios(shown))
+    if shown is not None and analysis.run:
+        console.print(f"\nAt {people(shown.users)}:")
+        console.print(Text(serving_block(analysis, shown)))
     for line in _remarks(analysis):
         console.print(Text(line), style="yellow" if terminal else "")
     console.print()

@@ -11,6 +11,7 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports.parts import SCENARIO_HEADERS, TURN_HEADERS, has_scenarios, scenario_rows, shown_level, turn_rows
+from reports.serving_block import serving_block
 from reports.wording import UNITS, people, summary
 
 COLUMNS = (
@@ -45,6 +46,9 @@ def markdown(analysis: Analysis, figure: str | None) -> str:
     if figure:
         parts.append(f"![Throughput and time to first token over users]({figure})")
     parts += ["## Levels", _table(verdict), *_scenarios(verdict), *_turns(verdict)]
+    shown = shown_level(verdict)
+    if shown is not None and analysis.run:
+        parts += [f"## At {people(shown.users)}", f"```text\n{serving_block(analysis, shown)}\n```"]
     parts += _list("## What speaks against it", _doubts(verdict))
     parts += _list("## Found before load", analysis.findings)
     parts += _list("## Notes", (*analysis.notes, *verdict.notes))

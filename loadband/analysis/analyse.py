@@ -36,6 +36,8 @@ class Analysis:
     """What was wrong with the files."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     """How many requests of the whole run ended how, warm-up and drain among them; empty of a table."""
+    gap_name: str = "Inter-token"
+    """What ITL is here: `Inter-token`, `Inter-chunk` or `Inter-read` latency."""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -51,10 +53,12 @@ def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     levels = levels_of_run(files, objectives, limits)
     verdict = judge(levels, objectives, limits, _facts(files, levels))
     model = files.run.get("model") or "model unknown"
-    notes = (*files.notes, *gap_names(files.requests), *unaccounted(files))
+    gaps, said = gap_name(files.requests)
+    notes = (*files.notes, *said, *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
-    return Analysis(title, verdict, files.run, notes, dict(sorted(counted.items(), key=lambda each: -each[1])))
+    statuses = dict(sorted(counted.items(), key=lambda each: -each[1]))
+    return Analysis(title, verdict, files.run, notes, statuses, gaps)
 
 
 def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
@@ -63,16 +67,18 @@ def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Th
     return Analysis(path.name, judge(read_table(path, think_s, objectives, limits), objectives, limits, Facts()))
 
 
-def gap_names(requests: pd.DataFrame) -> list[str]:
-    """What ITL really is in this run, when it is not the time between two tokens."""
+def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:
+    """What ITL really is in this run, and notes when it is not the time between two tokens."""
     ok = requests[requests["status"] == Status.OK]
     events, tokens = float(ok["events"].sum()), float(ok["output_tokens"].sum())
-    notes = []
+    name, notes = "Inter-token", []
     if events and tokens / events > TOKENS_PER_EVENT:
+        name = "Inter-chunk"
         notes.append(f"ITL is inter-chunk latency here: an event brings {tokens / events:.2f} tokens")
     if len(ok) and float(ok["flags"].str.contains("bursty").mean()) > BURSTY_SHARE:
+        name = "Inter-read"
         notes.append("ITL is inter-read latency here: many reads brought several events")
-    return notes
+    return name, notes
 
 
 def unaccounted(files: RunFiles) -> list[str]:
