@@ -62,9 +62,10 @@ def _table(title: str, verdict: Verdict) -> Table:
     headers = ["users", *(["repeat"] if repeats else []), "in flight", UNITS[verdict.metric], "gain %"]
     headers += ["TTFT p50", "TTFT p95", "TPOT p50", "E2E p50", "errors"]
     rows = [_cells(level, verdict.metric, repeats=repeats) for level in verdict.levels]
+    headers += ["remark"]
     kept = [place for place, _ in enumerate(headers) if any(row[place] != NOTHING for row in rows)]
     for place in kept:
-        table.add_column(headers[place], justify="right")
+        table.add_column(headers[place], justify="left" if headers[place] == "remark" else "right")
     table.add_column("valid", overflow="fold")
     for level, row in zip(verdict.levels, rows, strict=True):
         table.add_row(*(row[place] for place in kept), row[-1], style="" if level.grade.valid else "dim")
@@ -96,6 +97,7 @@ def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
         cells.time(numbers.tpot_p50_s),
         cells.time(numbers.e2e_p50_s),
         cells.errors(numbers.error_rate, level.judged),
+        level.remark or NOTHING,
         ", ".join([worth, *doubts]),
     ]
 

@@ -80,12 +80,12 @@ def _inline(text: str) -> str:
 
 def _table(verdict: Verdict) -> str:
     columns = [c for c in COLUMNS if any(level.numbers.get(c[1]) is not None for level in verdict.levels)]
-    header = [*(column[0] for column in columns), "valid", "marks"]
-    lines = [f"| {' | '.join(header)} |", f"|{'---:|' * len(columns)}---|---|"]
+    header = [*(column[0] for column in columns), "remark", "valid", "marks"]
+    lines = [f"| {' | '.join(header)} |", f"|{'---:|' * len(columns)}---|---|---|"]
     for level in verdict.levels:
         cells = [_cell(level, name, factor, form) for _, name, factor, form in columns]
         worth = "yes" if level.grade.valid else "client-limited" if level.grade.client_limited else "**no**"
-        lines.append(f"| {' | '.join([*cells, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
+        lines.append(f"| {' | '.join([*cells, level.remark, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ def step_table(levels: tuple[Level, ...]) -> str:
     for level in levels:
         numbers = [cell(_plain(getattr(level.numbers, name))) for name in NUMBER_COLUMNS]
         grade = level.grade
-        writer.writerow([*numbers, cell(grade.valid), ";".join(grade.marks), "; ".join(grade.reasons)])
+        writer.writerow([*numbers, cell(grade.valid), ";".join(grade.marks), "; ".join(grade.reasons), level.remark])
     return text.getvalue()
 
 

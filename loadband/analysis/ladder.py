@@ -13,29 +13,8 @@ from loadband.analysis.thresholds import Thresholds
 
 def check_ladder(levels: Sequence[Level], limits: Thresholds) -> tuple[Level, ...]:
     """The levels, in order of step, with what shows only beside the others."""
-    checked = _check_cold(_with_gains(list(levels)), limits)
+    checked = _check_cold(list(levels), limits)
     return tuple(_check_mix(level, checked, limits) for level in checked)
-
-
-def _with_gains(levels: list[Level]) -> list[Level]:
-    """`gain_pct`: tokens/s against the next lower level of the same climb."""
-    gained: list[Level] = []
-    for level in levels:
-        below = [
-            other
-            for other in levels
-            if other.numbers.repeat == level.numbers.repeat and other.users < level.users and _rate(other)
-        ]
-        rate = _rate(level)
-        lower = _rate(max(below, key=lambda other: other.users)) if below else None
-        gain = (rate / lower - 1) * 100 if rate is not None and lower else None
-        gained.append(level.renumbered(gain_pct=gain))
-    return gained
-
-
-def _rate(level: Level) -> float | None:
-    numbers = level.numbers
-    return next((r for r in (numbers.output_tok_s, numbers.total_tok_s, numbers.served_req_s) if r), None)
 
 
 def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:

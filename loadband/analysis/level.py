@@ -73,7 +73,7 @@ class Numbers:
 
 
 NUMBER_COLUMNS: tuple[str, ...] = tuple(each.name for each in fields(Numbers))
-STEP_TABLE_COLUMNS: tuple[str, ...] = (*NUMBER_COLUMNS, "valid", "marks", "reasons")
+STEP_TABLE_COLUMNS: tuple[str, ...] = (*NUMBER_COLUMNS, "valid", "marks", "reasons", "remark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,8 @@ class Level:
     failures: Mapping[str, int] = field(default_factory=dict)
     """Failure class -> requests, the client's own among them."""
     itl_mean_s: float | None = None
+    remark: str = ""
+    """Of the catalogue in `gains`: what the level brings over the one below."""
     build: str | None = None
     measured: tuple[Measured, ...] = ()
 

@@ -28,7 +28,6 @@ from loadband.slo import LATENCIES, Limit
 
 BELOW_MEASURE = 1e-12
 RATES = ("output_tok_s", "total_tok_s", "req_s")
-TEXT_COLUMNS = ("valid", "marks", "reasons")
 NO_PAUSE = 0.1
 """An estimated pause below this share of the mean E2E is none."""
 UNCHECKED = ("users", "client", "drift", "waves", "outage")

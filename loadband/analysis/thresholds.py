@@ -21,9 +21,12 @@ class Thresholds:
     """Tokens per user against the best of the lowest levels: linear while at least this."""
     saturation_gain: float = 0.15
     """Local exponent of tokens/s over users: saturated once at most this (doubling buys less than 11 %)."""
+    small_gain: float = 0.02
+    """A gain over the level below that is less is named by its number ("+1.1 % only")."""
     saturation_reach: float = 1.25
     """Saturation is said only when levels reach this many times further, or a decline is seen."""
     saturation_decline: float = 0.03
+    """A fall of throughput by more than this is past the peak."""
     error_limit: float = 0.01
     """Failure rate above which a level is neither admissible nor healthy."""
     error_certain: float = 0.05

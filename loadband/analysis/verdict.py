@@ -12,6 +12,7 @@ from loadband.analysis.advice import levels_to_add
 from loadband.analysis.cross_checks import CrossChecks, cross_checks
 from loadband.analysis.curve import Curve, fit, metric_of
 from loadband.analysis.failure import Failure, find_failure
+from loadband.analysis.gains import with_gains
 from loadband.analysis.level import Level
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
@@ -64,6 +65,7 @@ class Facts:
 def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
     """The verdict over graded levels; their `measured` must be those of `slo`, in its order."""
     metric = metric_of(levels)
+    levels = with_gains(levels, metric, limits)
     refused = _refusal(levels)
     curve = None if refused else fit(levels, metric)
     failure = Failure("refused", reason=refused) if refused else find_failure(levels, curve, slo, limits)
@@ -82,7 +84,7 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         confidence=confidence,
         confidence_reason=why,
         refused=refused,
-        levels=tuple(levels),
+        levels=levels,
         curve=curve,
         linear_upto=None if curve is None else linear_region(curve, saturation, failure.after, limits),
         operating=operating,

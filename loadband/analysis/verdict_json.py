@@ -126,6 +126,7 @@ def _level(level: Level, metric: str) -> dict[str, Any]:
         "not_checked": list(grade.not_checked),
         "undecided": list(grade.undecided),
         "reasons": list(grade.reasons),
+        "remark": level.remark,
         "evidence_of_failure": f"{evidence.mode}: {evidence.sentence}" if evidence else None,
         "x": number(throughput(level, metric)),
         "x_low": None,

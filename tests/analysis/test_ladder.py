@@ -5,12 +5,6 @@ from loadband.analysis.level import Grade
 from tests.analysis.make_levels import LIMITS, ladder, level
 
 
-def test_gain_is_against_the_next_lower_level_of_the_same_climb() -> None:
-    levels = [level(1, 10, repeat=1), level(2, 15, repeat=1), level(1, 12, repeat=2), level(2, 24, repeat=2)]
-    gains = [each.numbers.gain_pct for each in check_ladder(levels, LIMITS)]
-    assert gains == [None, 50.0, None, 100.0]
-
-
 def test_a_first_level_slower_than_the_next_is_cold() -> None:
     cold = check_ladder([level(1, 10, ttft_p95_s=0.3), level(2, 20, ttft_p95_s=0.1)], LIMITS)
     warm = check_ladder([level(1, 10, ttft_p95_s=0.19), level(2, 20, ttft_p95_s=0.1)], LIMITS)

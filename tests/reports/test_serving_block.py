@@ -81,7 +81,7 @@ def test_what_the_gaps_of_a_run_are(tmp_path: Path, change: dict[str, object], n
     built = build_run(
         tmp_path / "run",
         Build(levels=(4,), hold_s=30.0),
-        change=lambda record: replace(record, **change),  # type: ignore[arg-type]
+        change=lambda record: replace(record, **change),
     )
     analysis = analyse_run(built.path, None, LIMITS)
     assert analysis.gap_name == name
