@@ -80,18 +80,18 @@ def free_port() -> int:
 
 
 def start(
-    words: Sequence[str], env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+    words: Sequence[str], env: Mapping[str, str] | None = None, prefix: Sequence[str] = (), group: int = 0
 ) -> subprocess.Popen[str]:
     """Start Locust on our locustfile in a process group of its own; with `--processes` on a port of its own.
 
-    `prefix`: a command that starts the command behind it.
+    `prefix`: a command that starts the command behind it. `group`: an existing process group to join.
     """
     command = [*prefix, sys.executable, "-m", "locust", "-f", str(ROOT / "locustfile.py"), *words]
     if "--processes" in words:
         port = str(free_port())
         command += ["--master-bind-port", port, "--master-port", port]
     return subprocess.Popen(
-        command, cwd=ROOT, env=environment(env), text=True, start_new_session=True, stdin=subprocess.DEVNULL,
+        command, cwd=ROOT, env=environment(env), text=True, process_group=group, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 

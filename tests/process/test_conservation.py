@@ -12,14 +12,39 @@ import pytest
 from loadband import rundir
 from loadband.record import Status
 from tests.oracle import Oracle, tokens
-from tests.process.running import Ended, Files, finish, start
+from tests.process.running import Ended, Files, finish, free_port, start
 
 pytestmark = pytest.mark.process
 
 STREAM = tokens(ttft_ms=50, itl_ms=40, n=100)
 """An answer of 4 s: longer than a level."""
 
-PLACES = {"local": [], "two processes": ["--processes", "2"]}
+PLACES = ["local", "two processes", "master and two workers"]
+
+
+class Started:
+    """A run in one of the places: the process that was started, and workers started beside it in its group."""
+
+    def __init__(self, place: str, words: list[str]) -> None:
+        self.workers: list[subprocess.Popen[str]] = []
+        if place == "local":
+            self.master = start(words)
+        elif place == "two processes":
+            self.master = start([*words, "--processes", "2"])
+        else:
+            port = str(free_port())
+            self.master = start([*words, "--master", "--master-bind-port", port, "--expect-workers", "2"])
+            worker = ["--worker", "--master-port", port]
+            self.workers = [start(worker, group=self.master.pid) for _ in range(2)]
+
+    def finish(self, within_s: float = 60.0) -> Ended:
+        """Wait for the master and its workers."""
+        ended = finish(self.master, within_s)
+        for worker in self.workers:
+            last = finish(worker, 20)
+            assert last.code == 0
+            assert "Traceback" not in last.err, last.err
+        return ended
 
 
 def words(oracle: Oracle, path: Path, *more: str) -> list[str]:
@@ -42,14 +67,20 @@ def check(oracle: Oracle, files: Files) -> None:
     assert files.aggregated == statuses[Status.OK] + statuses[Status.FAILED]
     assert files.total("output_tokens_ok") == 100 * statuses[Status.OK]
     assert len({row["id"] for row in rows}) == len(rows)
+    lost = statuses[Status.LOST]
+    print(
+        f"started {files.total('started')}, ok {statuses[Status.OK]}, failed {statuses[Status.FAILED]}, "
+        f"cut {statuses[Status.CUT]}, lost {lost}; the server saw {len(log.requests) - probes['requests']}; "
+        f"Locust's Aggregated {files.aggregated}"
+    )
     cut_by_server = sum(request.tokens for request in log.aborts)
     assert files.total("output_tokens_cut") <= cut_by_server
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
-def test_a_plan_that_ends_drains_every_request(oracle: Oracle, tmp_path: Path, place: list[str]) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_a_plan_that_ends_drains_every_request(oracle: Oracle, tmp_path: Path, place: str) -> None:
     oracle.script(STREAM)
-    ended = finish(start(words(oracle, tmp_path / "run", "--no-report", *place)))
+    ended = Started(place, words(oracle, tmp_path / "run", "--no-report")).finish(120)
     files = Files(tmp_path / "run")
     assert ended.code == 0, ended.err
     assert files.run["how"] == "plan"
@@ -75,25 +106,25 @@ def terminate_master(process: subprocess.Popen[str]) -> None:
     process.terminate()
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     ("end", "how"),
     [(interrupt_group, "interrupted"), (terminate_group, "terminated"), (terminate_master, "terminated")],
     ids=["Ctrl-C", "SIGTERM to the group", "SIGTERM to the master"],
 )
 def test_a_run_that_is_ended_keeps_its_cut_requests(
-    oracle: Oracle, tmp_path: Path, place: list[str], end: Callable[[subprocess.Popen[str]], None], how: str
+    oracle: Oracle, tmp_path: Path, place: str, end: Callable[[subprocess.Popen[str]], None], how: str
 ) -> None:
     oracle.script(STREAM)
-    process = start(words(oracle, tmp_path / "run", "--hold", "60s", "--no-report", *place))
-    oracle.wait_until(lambda log: len(log.requests) >= 8, 60)
+    started = Started(place, words(oracle, tmp_path / "run", "--steps", "5", "--hold", "60s", "--no-report"))
+    oracle.wait_until(lambda log: len(log.requests) >= 16, 60)
     time.sleep(1.5)
-    end(process)
-    ended: Ended = finish(process, 30)
+    end(started.master)
+    ended = started.finish(30)
     files = Files(tmp_path / "run")
     assert "Traceback" not in ended.err, ended.err
     assert files.run["how"] == how
-    assert files.statuses[Status.CUT] > 0
+    assert files.statuses[Status.CUT] > 0 < files.statuses[Status.OK]
     oracle.wait_until(lambda log: log.open_connections == 0)
     assert files.statuses[Status.CUT] == len(oracle.log().aborts)
     check(oracle, files)
