@@ -1,6 +1,7 @@
 # Everything a newcomer or a CI needs. `make` alone lists it.
 #
 #   make run ENGINE=llamacpp STEPS=1,2,4,8 HOLD=30s ARGS="--slo ttft_p95<=1s"
+#   make run ENGINE=vllm
 #   make check PYTHON=python3.13
 
 PYTHON ?= python3
@@ -13,13 +14,13 @@ BIN := .venv/bin
 PIP := -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run engine setup setup-dev format check test test-long clean
+.PHONY: help run engine setup setup-dev format check test test-long test-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # No pauses and short answers: a tiny engine on shared cores is saturated by a handful of users.
-run: setup engine ## a real engine here, step-loaded: ENGINE=llamacpp STEPS=1,2,4,8,16 HOLD=30s ARGS=...
+run: setup engine ## a real engine here, step-loaded: ENGINE=llamacpp or vllm, STEPS=1,2,4,8,16 HOLD=30s ARGS=...
 	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" \
 		--think-time 0 --max-tokens 32-128 $(ARGS)
 
@@ -30,12 +31,15 @@ check: setup-dev ## format, lint, types, tests: what the CI runs
 	@$(MAKE) --no-print-directory test
 
 # Tests of processes share the cores four at a time; tests of times want them alone. 5 is pytest's "no tests".
-test: setup-dev engine ## all tests but the long ones
-	@$(BIN)/python -m pytest -n 4 -m "not timing and not long"
+test: setup-dev engine ## all tests but the long ones and vLLM's
+	@$(BIN)/python -m pytest -n 4 -m "not timing and not long and not vllm"
 	@$(BIN)/python -m pytest -n 0 -m "timing and not long" || test $$? -eq 5
 
 test-long: setup-dev engine ## the tests that need longer than a coffee
 	@$(BIN)/python -m pytest -n 0 -m long || test $$? -eq 5
+
+test-vllm: setup-dev .engine/vllm/installed ## a run against vLLM on the CPU: installs 2.5 GB, takes minutes
+	@$(BIN)/python -m pytest -n 0 -s -m vllm
 
 format: setup-dev ## format and sort the code
 	@$(BIN)/ruff format
@@ -43,7 +47,7 @@ format: setup-dev ## format and sort the code
 
 setup: .venv/installed ## the virtual environment to run with
 setup-dev: .venv/installed-dev ## the virtual environment to develop with
-engine: .engine/venv/installed-$(ENGINE) ## the engine's own virtual environment: ENGINE=llamacpp
+engine: .engine/$(ENGINE)/installed ## the engine's own virtual environment: ENGINE=llamacpp or vllm
 
 clean: ## remove what make made; runs/ stays
 	@rm -rf .venv .engine .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -58,10 +62,12 @@ define venv
 	@test -x $1/bin/python || $(PYTHON) -m venv $1
 endef
 
-# Install a requirements file ($2) into a virtual environment ($1), quiet unless it fails.
+# Install a requirements file ($2) into a virtual environment ($1), take out of it again what an unwanted file ($3)
+# names, and say that the target is done; quiet unless it fails.
 define install
 	@echo "installing $2 into $1 (once)"
 	@$1/bin/python $(PIP) -r $2 > $1/pip.log 2>&1 || { cat $1/pip.log >&2; exit 1; }
+	$(if $3,@$1/bin/python -m pip uninstall -q -y -r $3 >> $1/pip.log 2>&1 || { cat $1/pip.log >&2; exit 1; })
 	@touch $@
 endef
 
@@ -74,6 +80,6 @@ endef
 	$(call install,.venv,$<)
 	@touch .venv/installed
 
-.engine/venv/installed-%: deploy/engines/requirements-%.txt
-	$(call venv,.engine/venv)
-	$(call install,.engine/venv,$<)
+.engine/%/installed: deploy/engines/requirements-%.txt
+	$(call venv,.engine/$*)
+	$(call install,.engine/$*,$<,$(wildcard deploy/engines/unwanted-$*.txt))

@@ -21,9 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 ENGINES = ROOT / "deploy" / "engines"
 HOME = ROOT / ".engine"
-"""The engine's virtual environment, models and log."""
+"""Each engine's virtual environment and log, and the models."""
 
-READY_WITHIN_S = 90.0
+READY_WITHIN_S = 180.0
 END_WITHIN_S = 5.0
 ENGINE_NICENESS = 10
 UNUSABLE, UNREACHABLE = 2, 4
@@ -49,7 +49,7 @@ def command_line() -> argparse.Namespace:
 @contextlib.contextmanager
 def running_engine(options: argparse.Namespace) -> Iterator[str]:
     """The engine's address while it runs; it is ended on the way out."""
-    python = HOME / "venv" / "bin" / "python"
+    python = HOME / options.engine / "bin" / "python"
     if not python.exists():
         raise gave_up(f"the engine is not installed: make engine ENGINE={options.engine}", UNUSABLE)
     script = ENGINES / f"{options.engine}.py"

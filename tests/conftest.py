@@ -3,13 +3,16 @@
 Knows: how to start and stop them. Must not know: any test.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 
-from tests.engines.engine import EngineError, LlamaCpp
+from tests.engines.engine import Engine, EngineError, LlamaCpp
 from tests.oracle.handle import Oracle
 from tests.oracle.tls import write_certificate
+
+SomeEngine = TypeVar("SomeEngine", bound=Engine)
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +44,13 @@ def oracle_tls(oracle_tls_process: Oracle) -> Oracle:
 @pytest.fixture(scope="session")
 def llamacpp() -> Iterator[LlamaCpp]:
     """A real llama.cpp server, one for each worker; the first start ever makes the model (some seconds)."""
+    yield from installed_engine(LlamaCpp)
+
+
+def installed_engine(kind: Callable[..., SomeEngine], *arguments: str) -> Iterator[SomeEngine]:
+    """The engine while it runs; a skipped test where it is not installed."""
     try:
-        engine = LlamaCpp()
+        engine = kind(*arguments)
     except EngineError as reason:
         if "is missing" not in str(reason):
             raise

@@ -29,7 +29,8 @@ PER_SLOT = 2048
 
 try:
     import xllamacpp
-    from tiny_model import SIZES, default_folder, model_file
+    from tiny_gguf import model_file
+    from tiny_model import SIZES, default_folder
 except ModuleNotFoundError as missing:
     sys.exit(MISSING.format(name=missing.name))
 

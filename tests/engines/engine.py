@@ -5,41 +5,49 @@ Knows: the launcher scripts of `deploy/engines`. Must not know: any test.
 
 import http.client
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHER = ROOT / "deploy" / "engines" / "llamacpp.py"
-INSTALLED = ROOT / ".engine" / "venv" / "bin" / "python"
 
 
-def engine_python() -> str:
+def launcher(name: str) -> Path:
+    """The script that starts that engine."""
+    return ROOT / "deploy" / "engines" / f"{name}.py"
+
+
+def engine_python(name: str) -> str:
     """The interpreter that has the engine's packages: the one `make engine` set up, else ours."""
-    return str(INSTALLED) if INSTALLED.exists() else sys.executable
+    installed = ROOT / ".engine" / name / "bin" / "python"
+    return str(installed) if installed.exists() else sys.executable
 
 
 class EngineError(RuntimeError):
     """The engine did not start; the message is its own last line."""
 
 
-class LlamaCpp:
-    """A running llama.cpp server with a tiny random model: `url`, `host`, `port`, `model`."""
+class Engine:
+    """A running engine with a tiny random model: `url`, `host`, `port`, `model`."""
 
+    name: ClassVar[str]
+    niceness: ClassVar[int] = 0
     host = "127.0.0.1"
 
     def __init__(self, *arguments: str) -> None:
         """Start it on a free port; `arguments` go to the launcher."""
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  a pipe that nobody empties would stop the engine
         self._process = subprocess.Popen(
-            [engine_python(), str(LAUNCHER), "--port", "0", "--die-with-parent", *arguments],
+            [engine_python(self.name), str(launcher(self.name)), "--port", "0", "--die-with-parent", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
             text=True,
         )
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, self.niceness)
         assert self._process.stdout is not None
         words = self._process.stdout.readline().split()
         if words[:1] != ["ready"]:
@@ -55,10 +63,14 @@ class LlamaCpp:
         return self._process.pid
 
     def metrics(self) -> dict[str, float]:
-        """Every sample of `/metrics` by name."""
+        """Every sample of `/metrics` by name and labels."""
         lines = self._exchange("GET", "/metrics").decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
+
+    def counter(self, name: str) -> float:
+        """The samples of that name, whatever their labels, together."""
+        return sum(value for sample, value in self.metrics().items() if sample.partition("{")[0] == name)
 
     def ask(self, path: str, **body: Any) -> Any:
         """POST `body` as JSON; the JSON of the answer."""
@@ -76,3 +88,16 @@ class LlamaCpp:
             return connection.getresponse().read()
         finally:
             connection.close()
+
+
+class LlamaCpp(Engine):
+    """llama.cpp's server."""
+
+    name = "llamacpp"
+
+
+class Vllm(Engine):
+    """vLLM on the CPU; it yields the cores to the client."""
+
+    name = "vllm"
+    niceness = 10

@@ -1,6 +1,6 @@
 """The real engine: it streams, counts what it streams, and obeys `ignore_eos`."""
 
-import importlib.util
+import importlib
 import json
 import subprocess
 import sys
@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.engines.engine import LAUNCHER, LlamaCpp
+from tests.engines.engine import LlamaCpp, launcher
 from tests.oracle.rawclient import RawClient
 
 pytestmark = pytest.mark.process
+
+LAUNCHER = launcher("llamacpp")
 
 END_OF_TURN = 2
 """The token that ends an answer: the third of the special ones."""
@@ -114,19 +116,15 @@ def test_a_taken_port_is_one_line(llamacpp: LlamaCpp) -> None:
 
 
 @pytest.fixture
-def tiny_model(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def tiny_gguf(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     pytest.importorskip("gguf")
-    spec = importlib.util.spec_from_file_location("tiny_model", LAUNCHER.with_name("tiny_model.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "tiny_model", module)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(LAUNCHER.parent)
+    monkeypatch.delitem(sys.modules, "tiny_gguf", raising=False)
+    return importlib.import_module("tiny_gguf")
 
 
 def test_many_at_once_make_the_model_once_and_never_see_half_of_it(
-    tiny_model: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tiny_gguf: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     made = []
 
@@ -143,10 +141,10 @@ def test_many_at_once_make_the_model_once_and_never_see_half_of_it(
                 file.flush()
                 time.sleep(0.01)
 
-    monkeypatch.setattr(tiny_model, "train_tokenizer", Slow)
-    monkeypatch.setattr(tiny_model, "write_gguf", write)
+    monkeypatch.setattr("tiny_model.train_tokenizer", Slow)
+    monkeypatch.setattr(tiny_gguf, "write_gguf", write)
     with ThreadPoolExecutor(4) as pool:
-        files = list(pool.map(lambda _: tiny_model.model_file(tmp_path, "tiny"), range(4)))
+        files = list(pool.map(lambda _: tiny_gguf.model_file(tmp_path, "tiny"), range(4)))
     assert made == ["tokenizer", "model"]
     assert {file.read_text() for file in files} == {"part\n" * 5}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", files[0].name, "tokenizer-1.json"]

@@ -38,8 +38,8 @@ def house(tmp_path: Path) -> Iterator[Path]:
     shutil.copy(ROOT / "deploy" / "run_engine.py", tmp_path / "deploy")
     (tmp_path / "deploy" / "engines" / "requirements-straw.txt").touch()
     (tmp_path / "deploy" / "engines" / "straw.py").write_text(ENGINE)
-    (tmp_path / ".engine" / "venv" / "bin").mkdir(parents=True)
-    (tmp_path / ".engine" / "venv" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / ".engine" / "straw" / "bin").mkdir(parents=True)
+    (tmp_path / ".engine" / "straw" / "bin" / "python").symlink_to(sys.executable)
     (tmp_path / "locust").mkdir()
     (tmp_path / "locust" / "__init__.py").touch()
     yield tmp_path
@@ -133,7 +133,7 @@ def test_an_engine_that_does_not_come_up_is_told_in_one_line(house: Path) -> Non
 
 
 def test_an_engine_that_is_not_installed_is_told_with_the_command_that_mends_it(house: Path) -> None:
-    (house / ".engine" / "venv" / "bin" / "python").unlink()
+    (house / ".engine" / "straw" / "bin" / "python").unlink()
     script = start(house, "", "straw")
     _, said = script.communicate(timeout=30)
     assert script.returncode == 2
