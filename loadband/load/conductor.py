@@ -4,7 +4,7 @@ Knows: what belongs to a test, from start to end. Must not know: sockets, the wi
 """
 
 import contextlib
-import platform
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import gevent
-import locust
 from locust.env import Environment
 
-import loadband
 from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
-from loadband.load.connection import parse_address
 from loadband.load.ladder import Ladder, Phase
 from loadband.load.locust_tables import LocustTables
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
-from loadband.load.prompts import pools_hash
 from loadband.load.roll import Roll
+from loadband.load.run_json import run_of
 from loadband.load.session import StepMark, Work
 from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Plan
@@ -122,7 +119,7 @@ class Conductor:
     @property
     def spawn_rate(self) -> float:
         """Users per second for Locust's dispatcher."""
-        return self._rate or SPAWN_PER_SECOND * max(self._workers_wanted(), 1)
+        return self._rate or SPAWN_PER_SECOND * max(len(self.pen.workers), 1)
 
     def finish(self, how: str) -> None:
         """The test is over: the last rows, `run.json`, closed files. May be called twice."""
@@ -149,7 +146,7 @@ class Conductor:
         return Sight(
             now=now,
             users=pen.users,
-            in_flight=pen.in_flight_since(self._gate_epoch, self._workers_wanted()),
+            in_flight=pen.in_flight_since(self._gate_epoch, len(self.pen.workers)),
             ok=pen.totals.by_status[Status.OK],
             ended=pen.totals.ended,
             e2e_mean_s=pen.e2e_mean_s,
@@ -186,9 +183,6 @@ class Conductor:
         if self._environment.runner is not None:
             self._environment.runner.send_message(message, data)
 
-    def _workers_wanted(self) -> int:
-        return len(self._workers)
-
     def _tick_each_second(self) -> None:
         while True:
             now = self._clock()
@@ -200,10 +194,11 @@ class Conductor:
         """Book what died with a worker."""
         for name in self._roll.newly_lost() if self._roll else ():
             if name in self.pen.workers:
-                lost = self.pen.lose(name, self._clock())
+                lost = len(self.pen.workers[name].open)
                 self._progress.say(f"worker {name} was lost, with {lost} requests in flight: this level does not count")
+                self._write(functools.partial(self.pen.lose, name, self._clock()))
 
-    def _write(self, action: Callable[[], None]) -> None:
+    def _write(self, action: Callable[[], object]) -> None:
         """Write; when the disk takes no more, say so once and end the run: what is there is kept."""
         if self.unwritable:
             return
@@ -219,35 +214,3 @@ class Conductor:
 def mark_of(step: Step, spread_s: float) -> StepMark:
     """What the users' processes need to know of a step."""
     return StepMark(step.step, step.repeat, step.first, step.target, spread_s)
-
-
-def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
-    """What `run.json` says of the test, beside its options and its end."""
-    return {
-        "tool": loadband.__version__,
-        "python": platform.python_version(),
-        "locust": locust.__version__,
-        "gevent": gevent.__version__,
-        "run_id": work.run_id,
-        "host": parse_address(work.host).url,
-        "model": found.model,
-        "server": found.server,
-        "findings": found.findings,
-        "probe": {
-            "requests": found.requests, "prompt_tokens": found.prompt_tokens, "output_tokens": found.output_tokens,
-        },
-        "prompts": pools_hash(),
-        "prompt_tokens": work.prompt_tokens,
-        "think_time": work.think_time,
-        "seed": work.seed,
-        "nonce": "run",
-        "sampling": {
-            "max_tokens": work.max_tokens, "temperature": work.temperature, "ignore_eos": work.ignore_eos,
-        },
-        "timeouts": work.timeouts,
-        "plan": None if plan is None else {
-            "levels": list(plan.levels), "hold": str(plan.hold), "settle_s": plan.settle_s,
-            "max_hold_s": plan.max_hold_s, "repeats": plan.repeats, "drain_s": plan.drain_s,
-            "warmup_s": plan.warmup_s, "stop_when_lost": plan.stop_when_lost,
-        },
-    }  # fmt: skip

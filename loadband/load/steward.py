@@ -18,20 +18,20 @@ import gevent
 from locust.env import Environment
 from locust.runners import MasterRunner, Runner
 
-from loadband import plan, rundir
-from loadband.errors import ExitCode, LoadbandError, UsageError, complain
+from loadband import rundir
+from loadband.errors import ExitCode, LoadbandError, complain
 from loadband.load.agent import WORK
 from loadband.load.conductor import LOST_TARGET, Conductor
 from loadband.load.connection import parse_address
-from loadband.load.exchange import Timeouts
 from loadband.load.mix import choose, install_users
+from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
 from loadband.load.options import Frozen
 from loadband.load.probe import Found, Target, probe
 from loadband.load.progress import Progress
 from loadband.load.roll import Roll
+from loadband.load.run_json import words_of
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
-from loadband.plan import Hold, Plan
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FORKED_WITHIN_S = 60.0
@@ -94,7 +94,8 @@ class Steward:
         self._found = None
         self._tests += 1
         conductor = Conductor(self._environment, self._roll, self.plan, self._ramp, self._progress)
-        conductor.begin(self._path(), self._work(found), found, self._words())
+        work = self._work(found)
+        conductor.begin(self._path(), work, found, words_of(self._options, work))
         self.conductor = conductor
 
     def look(self) -> tuple[int, float] | None:
@@ -193,20 +194,6 @@ class Steward:
             key_variable=self._key_variable(),
         )  # fmt: skip
 
-    def _words(self) -> dict[str, Any]:
-        """What `run.json` keeps of the options as they were written."""
-        options = self._options
-        return {
-            "scenarios": sorted(self.mix),
-            "mix": self.mix,
-            "long_context_tokens": options.long_context_tokens if "long_context" in self.mix else None,
-            "turns": options.turns if "multi_turn" in self.mix else None,
-            "slo": options.slo,
-            "labels": dict(plan.parse_label(label) for label in options.label or ()),
-            "server_args": options.server_args,
-            "api": "openai-chat",
-        }
-
     def _path(self) -> Path:
         """Directory of the n-th test of this program: the asked one, then `-2`, `-3`."""
         if self.frozen.run_dir is not None:
@@ -215,44 +202,3 @@ class Steward:
             target = re.sub(r"[^\w.]+", "-", parse_address(self._environment.host).host_header)
             path = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{target}"
         return path if self._tests == 1 else path.with_name(f"{path.name}-{self._tests}")
-
-
-def plan_of(options: Any) -> Plan | None:
-    """The plan that the options mean; None in the web UI without `--steps`. Raises UsageError."""
-    common: dict[str, Any] = {
-        "max_hold_s": plan.parse_duration(options.max_hold),
-        "settle_s": plan.parse_settle(options.settle),
-        "repeats": plan.parse_repeats(options.repeats),
-        "drain_s": plan.parse_drain(options.drain),
-        "warmup_s": plan.parse_warmup(options.warmup),
-        "stop_when_lost": options.on_target_loss == "stop",
-    }
-    if options.steps:
-        if options.num_users or options.run_time:
-            raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
-        if options.class_picker:
-            raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
-        return Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common)
-    if not options.headless:
-        return None
-    hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
-    options.run_time = None
-    return Plan((options.num_users or 1,), hold, **common)
-
-
-def timeouts_of(options: Any) -> Timeouts:
-    """The four limits, in seconds."""
-    return Timeouts(
-        connect_s=plan.parse_duration(options.connect_timeout),
-        first_token_s=plan.parse_duration(options.first_token_timeout),
-        idle_s=plan.parse_duration(options.idle_timeout),
-        total_s=plan.parse_duration(options.total_timeout),
-    )
-
-
-def quieten_locust(options: Any) -> None:
-    """With a plan our own lines tell how it goes: Locust's tables and notes of each level are silent."""
-    options.only_summary = True
-    logging.getLogger("locust.stats_logger").disabled = True
-    if str(options.loglevel).upper() == "INFO":
-        logging.getLogger("locust").setLevel(logging.WARNING)

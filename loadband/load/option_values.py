@@ -1,0 +1,53 @@
+"""What the options mean: a plan, time-outs, a quiet Locust.
+
+Knows: options as parsed, and which of them contradict each other. Must not know: what is done with them.
+"""
+
+import logging
+from typing import Any
+
+from loadband import plan
+from loadband.errors import UsageError
+from loadband.load.exchange import Timeouts
+from loadband.plan import Hold, Plan
+
+
+def plan_of(options: Any) -> Plan | None:
+    """The plan that the options mean; None in the web UI without `--steps`. Raises UsageError."""
+    common: dict[str, Any] = {
+        "max_hold_s": plan.parse_duration(options.max_hold),
+        "settle_s": plan.parse_settle(options.settle),
+        "repeats": plan.parse_repeats(options.repeats),
+        "drain_s": plan.parse_drain(options.drain),
+        "warmup_s": plan.parse_warmup(options.warmup),
+        "stop_when_lost": options.on_target_loss == "stop",
+    }
+    if options.steps:
+        if options.num_users or options.run_time:
+            raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
+        if options.class_picker:
+            raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
+        return Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common)
+    if not options.headless:
+        return None
+    hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
+    options.run_time = None
+    return Plan((options.num_users or 1,), hold, **common)
+
+
+def timeouts_of(options: Any) -> Timeouts:
+    """The four limits, in seconds."""
+    return Timeouts(
+        connect_s=plan.parse_duration(options.connect_timeout),
+        first_token_s=plan.parse_duration(options.first_token_timeout),
+        idle_s=plan.parse_duration(options.idle_timeout),
+        total_s=plan.parse_duration(options.total_timeout),
+    )
+
+
+def quieten_locust(options: Any) -> None:
+    """With a plan our own lines tell how it goes: Locust's tables and notes of each level are silent."""
+    options.only_summary = True
+    logging.getLogger("locust.stats_logger").disabled = True
+    if str(options.loglevel).upper() == "INFO":
+        logging.getLogger("locust").setLevel(logging.WARNING)

@@ -1,0 +1,64 @@
+"""What `run.json` says of a test.
+
+Knows: which of its keys comes from where. Must not know: how the test goes.
+"""
+
+import platform
+from typing import Any
+
+import gevent
+import locust
+
+import loadband
+from loadband.load.connection import parse_address
+from loadband.load.dialects import OpenAIChat
+from loadband.load.probe import Found
+from loadband.load.prompts import pools_hash
+from loadband.load.session import Work
+from loadband.plan import Plan, parse_label
+
+
+def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
+    """What `run.json` says of the test, beside its options and its end."""
+    return {
+        "tool": loadband.__version__,
+        "python": platform.python_version(),
+        "locust": locust.__version__,
+        "gevent": gevent.__version__,
+        "run_id": work.run_id,
+        "host": parse_address(work.host).url,
+        "model": found.model,
+        "server": found.server,
+        "findings": found.findings,
+        "probe": {
+            "requests": found.requests, "prompt_tokens": found.prompt_tokens, "output_tokens": found.output_tokens,
+        },
+        "prompts": pools_hash(),
+        "prompt_tokens": work.prompt_tokens,
+        "think_time": work.think_time,
+        "seed": work.seed,
+        "nonce": "run",
+        "sampling": {
+            "max_tokens": work.max_tokens, "temperature": work.temperature, "ignore_eos": work.ignore_eos,
+        },
+        "timeouts": work.timeouts,
+        "plan": None if plan is None else {
+            "levels": list(plan.levels), "hold": str(plan.hold), "settle_s": plan.settle_s,
+            "max_hold_s": plan.max_hold_s, "repeats": plan.repeats, "drain_s": plan.drain_s,
+            "warmup_s": plan.warmup_s, "stop_when_lost": plan.stop_when_lost,
+        },
+    }  # fmt: skip
+
+
+def words_of(options: Any, work: Work) -> dict[str, Any]:
+    """What is kept of the options as they were written."""
+    return {
+        "scenarios": sorted(work.mix),
+        "mix": work.mix,
+        "long_context_tokens": work.long_context_tokens if "long_context" in work.mix else None,
+        "turns": work.turns if "multi_turn" in work.mix else None,
+        "slo": options.slo,
+        "labels": dict(parse_label(label) for label in options.label or ()),
+        "server_args": options.server_args,
+        "api": OpenAIChat.name,
+    }
