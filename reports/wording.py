@@ -118,9 +118,9 @@ def _failure(verdict: Verdict) -> str:
     failure = verdict.failure
     if failure.at is None:
         return f"Failure {failure.reason}." if failure.status == "not_reached" else f"Failure point: {failure.reason}."
-    bracket = f"({failure.after:g}, {failure.at:g}]" if failure.after is not None else f"at or below {failure.at:g}"
+    bracket = f"in ({failure.after:g}, {failure.at:g}]" if failure.after is not None else f"at or below {failure.at:g}"
     doubt = {"unconfirmed": ", unconfirmed", "undecided": ", undecided"}.get(failure.status, "")
-    return f"Failure point in {bracket}{doubt}, {failure.mode}: {failure.reason}."
+    return f"Failure point {bracket}{doubt}, {failure.mode}: {failure.reason}."
 
 
 def _interval(verdict: Verdict) -> str:

@@ -90,8 +90,7 @@ def unaccounted(files: RunFiles) -> list[str]:
 
 
 def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
-    plan = files.run.get("plan")
-    planned = len(plan.get("levels") or ()) if isinstance(plan, dict) else 0
+    planned = len((files.run.get("plan") or {"levels": ()})["levels"])
     return Facts(
         ladder=max(planned, len({level.users for level in levels})) > 1,
         target_lost=files.run.get("how") == TARGET_LOST,

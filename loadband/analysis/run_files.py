@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from loadband import rundir
+from loadband.analysis.run_facts import sound_facts
 from loadband.errors import UsageError
 
 TEXT = frozenset(
@@ -26,6 +27,9 @@ TEXT = frozenset(
     }
 )
 """Columns of text; all others are numbers. Empty text is the empty string, an unknown number NaN."""
+
+SIGNED = frozenset({"schedule_lag_s", "sum", "min", "max"})
+"""Columns that may be below 0; in all others a negative number is a damaged cell."""
 
 BEYOND_MEASURE = 1e15
 """No time, count or rate is as large: such a cell is damaged, and its square would overflow."""
@@ -53,8 +57,7 @@ class RunFiles:
 
 def read_run_files(path: Path) -> RunFiles:
     """All tables of a run directory. Raises UsageError when it is none, or a needed column is missing."""
-    run = rundir.read_run(path)
-    notes: list[str] = []
+    run, notes = sound_facts(rundir.read_run(path))
     if run.get("ended") is None:
         notes.append("the run has not ended or was killed: this covers what it had written so far")
     tables = {name: _read(path / name, notes) for name in rundir.COLUMNS}
@@ -133,10 +136,12 @@ def _typed(frame: pd.DataFrame, columns: tuple[str, ...], name: str, notes: list
             plain = cells if cells.dtype.kind in "fiu" else cells.astype(str)
             numbers = pd.to_numeric(plain, errors="coerce").astype(np.float64)
             numbers = numbers.where(numbers.abs() < BEYOND_MEASURE)
+            if column not in SIGNED:
+                numbers = numbers.where(numbers >= 0)
             strange += int((numbers.isna() & cells.notna()).sum())
             typed[column] = numbers
         else:
             typed[column] = np.nan
     if strange:
-        notes.append(f"{strange} cells of {name} are no numbers and count as unknown")
+        notes.append(f"{strange} cells of {name} are no numbers that can be, and count as unknown")
     return pd.DataFrame(typed, columns=list(columns), index=frame.index)

@@ -76,8 +76,7 @@ def _last_second(seconds: pd.DataFrame, requests: pd.DataFrame) -> float | None:
 
 def _scenarios(files: RunFiles) -> tuple[str, ...]:
     """Names of the scenarios of a mix, planned or met, in order; empty when there is but one."""
-    planned = files.run.get("mix")
-    names = {*(planned if isinstance(planned, dict) else ()), *files.requests["scenario"].unique()} - {""}
+    names = {*(files.run.get("mix") or ()), *files.requests["scenario"].unique()} - {""}
     return tuple(sorted(str(name) for name in names)) if len(names) > 1 else ()
 
 

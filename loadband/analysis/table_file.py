@@ -15,6 +15,8 @@ import csv
 import io
 import math
 import statistics
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,19 +43,41 @@ def read_table(path: Path, think_s: float | None, slo: tuple[Limit, ...], limits
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path} ({error.strerror}): give a CSV table of levels") from error
-    reader = csv.DictReader(io.StringIO(text))
-    header = [name.strip() for name in reader.fieldnames or ()]
-    if "users" not in header or not any(rate in header for rate in RATES):
-        raise UsageError(f"{path} needs the columns users and one of {', '.join(RATES)}: it has {', '.join(header)}")
-    rows = [{(name or "").strip(): cell for name, cell in row.items() if isinstance(cell, str)} for row in reader]
-    levels = [
-        _level(row, f"{path}, line {line}", think_s, slo) for line, row in enumerate(rows, start=2) if any(row.values())
-    ]
+    levels = [_level(row, where, think_s, slo) for where, row in _rows(text, path)]
     if not levels:
         raise UsageError(f"{path} has a header and no rows: give one row per level")
+    levels = _numbered(levels)
     levels.sort(key=lambda level: (level.numbers.repeat, level.users, level.numbers.step or 0))
     checked = check_ladder(levels, limits)
     return _check_tokens(_check_delivery(checked, limits), limits)
+
+
+def _rows(text: str, path: Path) -> Iterator[tuple[str, Row]]:
+    """Each row with its place. Raises UsageError of a header that says nothing and of a line that does not fit it."""
+    reader = csv.reader(io.StringIO(text))
+    header = [name.strip() for name in next(reader, [])]
+    if "users" not in header or not any(rate in header for rate in RATES):
+        raise UsageError(f"{path} needs the columns users and one of {', '.join(RATES)}: it has {', '.join(header)}")
+    for cells in reader:
+        where = f"{path}, line {reader.line_num}"
+        if len(cells) > len(header):
+            raise UsageError(f"{where} has {len(cells)} cells, the header {len(header)}: is a comma a decimal point?")
+        if 0 < len(cells) < len(header) and reader.line_num == text.count("\n") + 1:
+            raise UsageError(f"{where} is torn ({len(cells)} of {len(header)} cells): complete it or take it out")
+        if any(cells):
+            yield where, dict(zip(header, cells, strict=False))
+
+
+def _numbered(levels: list[Level]) -> list[Level]:
+    """Rows of the same users are repeats, also in a table that does not number them."""
+    if any(level.numbers.repeat != 1 for level in levels):
+        return levels
+    seen: Counter[float] = Counter()
+    numbered = []
+    for level in levels:
+        seen[level.users] += 1
+        numbered.append(level.renumbered(repeat=seen[level.users]))
+    return numbered
 
 
 def _number(row: Row, name: str, where: str) -> float | None:

@@ -77,7 +77,7 @@ def test_words_among_numbers_are_unknown_not_zero(run: Path) -> None:
     edit(run / REQUESTS, "1790000001.5", "N/A")
     files = read_run_files(run)
     assert np.isnan(files.requests["started_at"][1])
-    assert files.notes == ("1 cells of requests.csv are no numbers and count as unknown",)
+    assert files.notes == ("1 cells of requests.csv are no numbers that can be, and count as unknown",)
 
 
 def test_a_line_with_too_many_cells_is_dropped_with_a_note(run: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_quote_that_never_closes_costs_its_own_line_only(run: Path) -> None:
     assert files.notes == ("1 damaged lines of requests.csv were dropped",)
 
 
-@pytest.mark.parametrize("cell", ["9" * 400, "inf", "nan", "abc"])
+@pytest.mark.parametrize("cell", ["9" * 400, "inf", "nan", "abc", "-1790000001.5"])
 def test_what_no_clock_can_show_is_unknown(run: Path, cell: str) -> None:
     edit(run / REQUESTS, "1790000001.5", cell)
     assert np.isnan(read_run_files(run).requests["started_at"][1])
@@ -112,6 +112,16 @@ def test_a_missing_file_is_empty_with_a_note(run: Path, name: str) -> None:
 def test_an_empty_file_is_an_empty_table(run: Path, name: str) -> None:
     (run / name).write_text("")
     assert read_run_files(run).notes == ()
+
+
+def test_facts_of_a_wrong_kind_are_unknown(run: Path) -> None:
+    """`run.json` of another version, or mended by hand."""
+    edit(run / "run.json", '"ended"', '"timeouts": ["10s"], "mix": {"a": "b"}, "slo": 5, "findings": true, "ended"')
+    files = read_run_files(run)
+    assert not {"timeouts", "mix", "slo", "findings"} & set(files.run)
+    assert files.notes == ("run.json: findings, mix, slo, timeouts cannot be read and count as unknown",)
+    edit(run / "run.json", "1790000010.0", "1e300")
+    assert "ended" not in read_run_files(run).run
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ def test_a_spreadsheet_export_with_a_byte_order_mark(table: Path) -> None:
         ("users,req_s\n,3\n", "give the number of users"),
         ("users,req_s\n0,3\n", "give the number of users"),
         ("users,req_s,error_rate\n1,3,12\n", "a share between 0 and 1"),
+        ("users,req_s,ttft_p95_s\n1,1,5,0,25\n", "line 2 has 5 cells, the header 3"),
+        ("users,req_s,ttft_p95_s\n1,1,0.5\n2,1.9", r"line 3 is torn \(2 of 3 cells\)"),
     ],
 )
 def test_a_bad_table_is_named_with_its_line(table: Path, text: str, says: str) -> None:
@@ -105,6 +107,19 @@ def test_a_bad_table_is_named_with_its_line(table: Path, text: str, says: str) -
 def test_a_missing_table(table: Path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         read_table(table, None, (), LIMITS)
+
+
+def test_a_last_line_without_its_end_may_be_whole(table: Path) -> None:
+    table.write_text("users,req_s,ttft_p95_s\n1,1\n2,1.9,0.5")
+    assert [level.users for level in read_table(table, None, (), LIMITS)] == [1, 2]
+
+
+def test_rows_of_the_same_users_are_repeats(table: Path) -> None:
+    table.write_text("users,output_tok_s\n1,10\n2,20\n1,11\n2,19\n2,21\n")
+    levels = read_table(table, None, (), LIMITS)
+    assert [(level.users, level.numbers.repeat) for level in levels] == [(1, 1), (2, 1), (1, 2), (2, 2), (2, 3)]
+    table.write_text("users,output_tok_s,repeat\n1,10,1\n1,11,2\n1,12,2\n")
+    assert [level.numbers.repeat for level in read_table(table, None, (), LIMITS)] == [1, 2, 2]
 
 
 def test_requests_are_the_number_behind_the_error_rate(table: Path) -> None:
