@@ -1,8 +1,8 @@
 """A whole run against a real vLLM, token for token; and the launcher's one-line answers, which need no vLLM.
 
 The run must hold on two noisy cores that client and engine share. So it asserts what a crowd cannot change: nothing
-fails, every token is counted, the curve rises up to the eight answers that vLLM generates at once. Where the verdict
-puts its words is printed, for a person to read.
+fails, every token is counted, the curve rises up to the eight answers that vLLM generates at once, unless the client
+was the limit. Where the verdict puts its words is printed, for a person to read.
 """
 
 import json
@@ -95,10 +95,15 @@ def test_its_own_counters_agree(counted: tuple[Files, dict[str, float]]) -> None
 
 @pytest.mark.vllm
 def test_throughput_rises_up_to_its_slots_and_then_hardly(counted: tuple[Files, dict[str, float]]) -> None:
-    levels = {level["users"]: level for level in verdict(counted[0])["levels"]}
-    assert set(levels) == set(STEPS)
+    levels = {round(level["users"]): level for level in verdict(counted[0])["levels"]}
+    assert tuple(levels) == STEPS
     speed = {users: level["output_tok_s"] for users, level in levels.items()}
-    print({users: round(tokens) for users, tokens in speed.items()})
+    late = [users for users, level in levels.items() if level["client_limited"]]
+    print(
+        f"tokens/s { ({users: round(tokens) for users, tokens in speed.items()}) }, client-limited at {late or 'none'}"
+    )
+    if {1, SLOTS, 2 * SLOTS} & set(late):
+        pytest.skip(f"the machine is too busy to say anything of vLLM: the client was the limit at {late} users")
     assert speed[SLOTS] > 2 * speed[1]
     assert speed[2 * SLOTS] < 1.6 * speed[SLOTS]
 
