@@ -4,5 +4,5 @@ Knows: files of a finished (or killed) run, numbers, statistics. Must not know: 
 anything is printed or drawn.
 
     run_files -> windows -> measure + validity -> level -> curve -> regions, failure -> verdict
-    table_file -------------------------------> level -> the same
+    table_file -> table_checks ----------------> level -> the same
 """

@@ -71,43 +71,6 @@ def test_users_of_the_next_level_in_the_last_second_are_the_masters_delay(tmp_pa
     assert levels_of(built.path)[0].grade.valid
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [({"lag_s": 0.2}, "event-loop lag p99 of 2"), ({"cpu": 0.99}, "a worker used 99% of its core")],
-)
-def test_a_client_that_is_late_is_the_limit(tmp_path: Path, change: dict[str, float], says: str) -> None:
-    built = build_run(tmp_path / "run", replace(SHORT, **change))  # type: ignore[arg-type]
-    for level in levels_of(built.path):
-        assert level.grade.client_limited
-        assert not level.grade.valid
-        assert says in level.grade.reasons[0]
-    verdict = analyse_run(built.path, None, LIMITS).verdict
-    assert verdict.exit_code == 3
-
-
-def test_lag_marks_what_it_spoils_and_no_more(tmp_path: Path) -> None:
-    """8 ms: more than 5 % of a TTFT of 100 ms and 20 % of gaps of 20 ms, far below 100 ms."""
-    built = build_run(tmp_path / "run", SHORT, lag_s=0.008)
-    for level in levels_of(built.path):
-        assert level.grade.valid
-        assert {"lag_ttft", "lag_itl"} <= set(level.grade.marks)
-
-
-def test_lag_without_histograms_comes_from_the_workers(tmp_path: Path) -> None:
-    built = build_run(tmp_path / "run", SHORT, lag_s=0.2)
-    (built.path / HISTOGRAMS).unlink()
-    assert all(level.grade.client_limited for level in levels_of(built.path))
-
-
-def test_a_client_of_unknown_health_is_undecided_never_passed(tmp_path: Path) -> None:
-    built = build_run(tmp_path / "run", SHORT)
-    (built.path / HISTOGRAMS).unlink()
-    (built.path / WORKERS).unlink()
-    for level in levels_of(built.path):
-        assert {"client_lag", "client_cpu"} <= set(level.grade.undecided)
-    assert analyse_run(built.path, None, LIMITS).verdict.confidence == "low"
-
-
 def test_without_seconds_no_level_is_valid(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", SHORT)
     (built.path / SECONDS).unlink()
@@ -115,33 +78,6 @@ def test_without_seconds_no_level_is_valid(tmp_path: Path) -> None:
         assert not level.grade.valid
         assert level.numbers.output_tok_s is None
         assert level.numbers.e2e_p50_s is not None
-
-
-def test_a_worker_that_falls_silent_was_lost(tmp_path: Path) -> None:
-    built = build_run(tmp_path / "run", SHORT)
-    gone = EPOCH + 6 + 32 + 10
-    head, *rows = (built.path / WORKERS).read_text().splitlines()
-    kept = [row for row in rows if float(row.split(",")[0]) < gone]
-    (built.path / WORKERS).write_text("\n".join([head, *kept]) + "\n")
-    grades = [level.grade for level in levels_of(built.path)]
-    assert [grade.client_limited for grade in grades] == [False, True, False]
-    assert "a worker was lost (w1)" in grades[1].reasons[0]
-    assert analyse_run(built.path, None, LIMITS).verdict.exit_code == 3
-    assert "client_cpu" in grades[2].undecided
-
-
-def test_a_worker_that_is_missing_is_lost(tmp_path: Path) -> None:
-    built = build_run(tmp_path / "run", SHORT)
-    text = (built.path / WORKERS).read_text()
-    (built.path / WORKERS).write_text(text.replace("running", "missing", 20))
-    assert levels_of(built.path)[0].grade.client_limited
-
-
-def test_descriptors_that_run_out_are_the_clients(tmp_path: Path) -> None:
-    built = build_run(tmp_path / "run", SHORT, fail_share={16: 0.1}, failure_class="client")
-    last = levels_of(built.path)[-1]
-    assert last.grade.client_limited
-    assert (last.server_failed, last.numbers.error_rate) == (0, 0.0)
 
 
 def test_requests_that_vanish_break_the_books(tmp_path: Path) -> None:
@@ -167,24 +103,6 @@ def test_every_request_that_started_must_have_ended(tmp_path: Path) -> None:
         f"{started:,} requests started, {started - 2:,} have a record"
         in analyse_run(built.path, None, LIMITS).notes[-1]
     )
-
-
-def test_requests_that_died_with_their_worker_are_counted(tmp_path: Path) -> None:
-    """started = ok + failed + cut + abandoned + lost."""
-
-    def lose(record: Record) -> Record:
-        return (
-            replace(record, status="lost", output_tokens=None, duration_s=None, e2e_s=None)
-            if record.user == 3
-            else record
-        )
-
-    built = build_run(tmp_path / "run", SHORT, change=lose)
-    analysis = analyse_run(built.path, None, LIMITS)
-    lost = sum(record.status == "lost" for record in built.records)
-    assert analysis.statuses == {"ok": len(built.records) - lost, "lost": lost}
-    assert analysis.notes == ()
-    assert all(level.grade.client_limited for level in analysis.verdict.levels)
 
 
 def test_tokens_counted_twice_break_the_books(tmp_path: Path) -> None:
