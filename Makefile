@@ -1,28 +1,41 @@
 # Everything a newcomer or a CI needs. `make` alone lists it.
 #
-#   make run ENGINE=llamacpp STEPS=1,2,4,8 HOLD=30s ARGS="--slo ttft_p95<=1s"
-#   make run ENGINE=vllm
+#   make demo
+#   make demo ENGINE=llamacpp STEPS=1,2,4,8 HOLD=30s ARGS="--slo ttft_p95<=1s"
+#   make demo ENGINE=vllm
 #   make check PYTHON=python3.13
 
 PYTHON ?= python3
-ENGINE ?= llamacpp
-STEPS  ?= 1,2,4,8,16
-HOLD   ?= 30s
+ENGINE ?= simulator
 ARGS   ?=
+
+# No pauses, so that users are requests in flight. The simulator past its failure point, as long as its answers are.
+# Real engines with short answers: a tiny engine on shared cores is saturated by a handful of users.
+ifeq ($(ENGINE),simulator)
+STEPS ?= 4,8,16,24,28,32,36,40,48,56,64
+HOLD  ?= 8s
+LOAD  := --no-ignore-eos --max-tokens 512
+INSTALLED :=
+else
+STEPS ?= 1,2,4,8,16
+HOLD  ?= 30s
+LOAD  := --max-tokens 32-128
+INSTALLED := .engine/$(ENGINE)/installed
+endif
 
 BIN := .venv/bin
 PIP := -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run engine setup setup-dev format check test test-long test-vllm clean
+.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# No pauses and short answers: a tiny engine on shared cores is saturated by a handful of users.
-run: setup engine ## a real engine here, step-loaded: ENGINE=llamacpp or vllm, STEPS=1,2,4,8,16 HOLD=30s ARGS=...
-	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" \
-		--think-time 0 --max-tokens 32-128 $(ARGS)
+demo: setup engine ## an engine here, step-loaded: ENGINE=simulator, llamacpp or vllm, STEPS=1,2,4 HOLD=30s ARGS=...
+	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" --think-time 0 $(LOAD) $(ARGS)
+
+run: demo ## the same
 
 check: setup-dev ## format, lint, types, tests: what the CI runs
 	@$(BIN)/ruff format --check
@@ -31,11 +44,11 @@ check: setup-dev ## format, lint, types, tests: what the CI runs
 	@$(MAKE) --no-print-directory test
 
 # Tests of processes share the cores four at a time; tests of times want them alone. 5 is pytest's "no tests".
-test: setup-dev engine ## all tests but the long ones and vLLM's
+test: setup-dev .engine/llamacpp/installed ## all tests but the long ones and vLLM's
 	@$(BIN)/python -m pytest -n 4 -m "not timing and not long and not vllm"
 	@$(BIN)/python -m pytest -n 0 -m "timing and not long" || test $$? -eq 5
 
-test-long: setup-dev engine ## the tests that need longer than a coffee
+test-long: setup-dev .engine/llamacpp/installed ## the tests that need longer than a coffee
 	@$(BIN)/python -m pytest -n 0 -m long || test $$? -eq 5
 
 test-vllm: setup-dev .engine/vllm/installed ## a run against vLLM on the CPU: installs 2.5 GB, takes minutes
@@ -47,7 +60,7 @@ format: setup-dev ## format and sort the code
 
 setup: .venv/installed ## the virtual environment to run with
 setup-dev: .venv/installed-dev ## the virtual environment to develop with
-engine: .engine/$(ENGINE)/installed ## the engine's own virtual environment: ENGINE=llamacpp or vllm
+engine: $(INSTALLED) ## the engine's own virtual environment: ENGINE=llamacpp or vllm
 
 clean: ## remove what make made; runs/ stays
 	@rm -rf .venv .engine .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,9 +1,11 @@
-"""A real engine on this machine, a Locust run against it, and the engine ended again: `make run ENGINE=llamacpp`.
+"""An engine on this machine, a Locust run against it, and the engine ended again: `make demo`.
 
+    python deploy/run_engine.py simulator -- --steps 8,16,32 --hold 15s
     python deploy/run_engine.py llamacpp -- --steps 1,2,4,8 --hold 15s
 
-What stands behind `--` goes to Locust; the exit code is Locust's. The engine lives in a virtual environment of its
-own (`make engine ENGINE=llamacpp`), listens on 127.0.0.1 alone, and ends with this script, however it ends.
+What stands behind `--` goes to Locust; the exit code is Locust's. The simulator is part of Loadband; a real engine
+lives in a virtual environment of its own (`make engine ENGINE=llamacpp`). All listen on 127.0.0.1 alone, are processes
+of their own, and end with this script, however it ends.
 
 Knows: how to start and end two processes. Must not know: what either of them does.
 """
@@ -23,6 +25,7 @@ ENGINES = ROOT / "deploy" / "engines"
 HOME = ROOT / ".engine"
 """Each engine's virtual environment and log, and the models."""
 
+SIMULATOR = "simulator"
 READY_WITHIN_S = 180.0
 END_WITHIN_S = 5.0
 ENGINE_NICENESS = 10
@@ -32,16 +35,17 @@ UNUSABLE, UNREACHABLE = 2, 4
 
 def engines() -> list[str]:
     """Names of the engines that can be started."""
-    return sorted(path.stem.removeprefix("requirements-") for path in ENGINES.glob("requirements-*.txt"))
+    return [SIMULATOR, *sorted(path.stem.removeprefix("requirements-") for path in ENGINES.glob("requirements-*.txt"))]
 
 
 def command_line() -> argparse.Namespace:
     """The engine's name and size, and what goes to Locust."""
-    parser = argparse.ArgumentParser(description="run Locust against a real engine on this machine")
+    parser = argparse.ArgumentParser(description="run Locust against an engine on this machine")
     parser.add_argument("engine", choices=engines())
     parser.add_argument("--size", default="tiny", help="size of the engine's model")
     parser.add_argument("--slots", type=int, default=4, help="answers that the engine generates at once")
     parser.add_argument("--context", type=int, default=8192, help="tokens over all slots together")
+    parser.add_argument("--profile", default="a100-qwen2.5-32b-q4", help="what the simulator is; the others ignore it")
     parser.add_argument("locust", nargs="*", metavar="-- option", help="options of Locust")
     return parser.parse_args()
 
@@ -49,17 +53,12 @@ def command_line() -> argparse.Namespace:
 @contextlib.contextmanager
 def running_engine(options: argparse.Namespace) -> Iterator[str]:
     """The engine's address while it runs; it is ended on the way out."""
-    python = HOME / options.engine / "bin" / "python"
-    if not python.exists():
-        raise gave_up(f"the engine is not installed: make engine ENGINE={options.engine}", UNUSABLE)
-    script = ENGINES / f"{options.engine}.py"
-    size = ["--size", options.size, "--slots", str(options.slots), "--context", str(options.context)]
-    place = ["--port", "0", "--model-dir", str(HOME), "--die-with-parent"]
     log = HOME / f"{options.engine}.log"
+    HOME.mkdir(exist_ok=True)
     with log.open("wb") as output:
         # a session of its own: Ctrl-C is for Locust, which still needs the engine while it ends
         engine = subprocess.Popen(
-            [python, script, *size, *place],
+            [*start_of(options), "--port", "0", "--die-with-parent"], cwd=ROOT,
             stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     # what shares the cores with the client must not be what makes it late
@@ -73,6 +72,17 @@ def running_engine(options: argparse.Namespace) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             engine.kill()
             engine.wait()
+
+
+def start_of(options: argparse.Namespace) -> list[str]:
+    """The engine's command, all but its port. Ends the script when the engine is not installed."""
+    if options.engine == SIMULATOR:
+        return [sys.executable, "-m", "loadband", "simulate", "--profile", options.profile]
+    python = HOME / options.engine / "bin" / "python"
+    if not python.exists():
+        raise gave_up(f"the engine is not installed: make engine ENGINE={options.engine}", UNUSABLE)
+    size = ["--size", options.size, "--slots", str(options.slots), "--context", str(options.context)]
+    return [str(python), str(ENGINES / f"{options.engine}.py"), *size, "--model-dir", str(HOME)]
 
 
 def wait_until_ready(engine: subprocess.Popen[bytes], log: Path) -> str:

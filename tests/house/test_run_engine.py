@@ -93,6 +93,19 @@ def test_the_exit_code_is_locusts(house: Path, end: str, code: int, sentence: st
     assert words.endswith("-straw --steps 1,2 --slo ttft<=1s")
 
 
+def test_the_simulator_needs_no_environment_of_its_own(house: Path) -> None:
+    shutil.rmtree(house / ".engine")
+    (house / "loadband").mkdir()
+    (house / "loadband" / "__main__.py").write_text(ENGINE)
+    script = start(house, "", "--profile", "mine", "simulator", "--", "--steps", "4")
+    _, said = script.communicate(timeout=30)
+    assert (script.returncode, said) == (
+        0,
+        "engine ready http://127.0.0.1:1 model tiny; its log: .engine/simulator.log\n",
+    )
+    assert (house / "argv").read_text().endswith("-simulator --steps 4")
+
+
 @pytest.mark.parametrize("words", [("--run-dir", "mine"), ("--run-dir=mine",)])
 def test_a_run_directory_of_ones_own_is_kept(house: Path, words: tuple[str, ...]) -> None:
     start(house, "", "straw", "--", *words).communicate(timeout=30)
