@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadband.analysis.analyse import Analysis, analyse_run, analyse_table
+from loadband.analysis.analyse import Analysis, analyse_locust, analyse_run, analyse_table
+from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.thresholds import parse_thresholds
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
@@ -37,8 +38,15 @@ def _run(arguments: list[str]) -> int:
         _show(analysis, None, as_data=asked.json)
     else:
         asked = _run_parser().parse_args(arguments)
-        analysis = analyse_run(asked.run_dir, asked.slo, parse_thresholds(asked.threshold))
-        _show(analysis, write_report(analysis, asked.run_dir), as_data=asked.json)
+        limits = parse_thresholds(asked.threshold)
+        if prefix := prefix_of(asked.run_dir):
+            analysis = analyse_locust(prefix, asked.slo, asked.think, limits)
+            _show(analysis, None, as_data=asked.json)
+        else:
+            if asked.think is not None:
+                raise UsageError("--think is for tables and for Locust's files: a run knows its own pauses")
+            analysis = analyse_run(asked.run_dir, asked.slo, limits)
+            _show(analysis, write_report(analysis, asked.run_dir), as_data=asked.json)
     return int(analysis.verdict.exit_code)
 
 
@@ -69,7 +77,10 @@ def _run_parser() -> argparse.ArgumentParser:
         description="The verdict of a run: best band, saturation, failure point. Writes RUN_DIR/report/.",
         epilog="For a table of somebody's results: python -m reports curve TABLE.csv",
     )
-    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not")
+    parser.add_argument(
+        "run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not; or RUN_DIR/locust, the"
+        " prefix of Locust's own CSV files: levels from those alone, printed and not written",
+    )  # fmt: skip
     _common(parser)
     return parser
 
@@ -80,12 +91,15 @@ def _curve_parser() -> argparse.ArgumentParser:
         description="The verdict of a table with a row per level: users, and output_tok_s, total_tok_s or req_s.",
     )
     parser.add_argument("table", type=Path, metavar="TABLE.csv", help="columns: see docs/verdict.md")
-    parser.add_argument("--think", type=_seconds, metavar="S", help="mean pause of a user between requests, seconds")
     _common(parser)
     return parser
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--think", type=_seconds, metavar="S",
+        help="mean pause of a user between requests, seconds: for tables and Locust's files, a run knows its own",
+    )  # fmt: skip
     parser.add_argument("--slo", help="limits, as ttft_p95<=1s@32,error_rate<=1%% (a run's own is replaced)")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON, and nothing else")
     parser.add_argument(

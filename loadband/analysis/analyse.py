@@ -1,4 +1,4 @@
-"""The two ways in: a run directory, or a table, to a verdict.
+"""The three ways in: a run directory, a table, Locust's own files, to a verdict.
 
 Knows: the order of the whole pipeline. Must not know: printing, drawing, exit.
 """
@@ -12,11 +12,14 @@ import pandas as pd
 
 from loadband.analysis.client_health import WORKER_LOST
 from loadband.analysis.level import Level
+from loadband.analysis.locust_files import HISTORY, read_history
+from loadband.analysis.locust_levels import SHORTEST_S, levels_of_history
 from loadband.analysis.run_files import RunFiles, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.verdict import Facts, Verdict, judge
+from loadband.errors import UnansweredError
 from loadband.record import Status
 from loadband.slo import Limit, parse_slo
 
@@ -65,6 +68,21 @@ def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Th
     """The verdict of a table of levels. Raises UsageError."""
     objectives = parse_slo(slo) if slo else ()
     return Analysis(path.name, judge(read_table(path, think_s, objectives, limits), objectives, limits, Facts()))
+
+
+def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
+    """The verdict of Locust's own CSV files, `<prefix>_stats_history.csv`. Raises UsageError, UnansweredError."""
+    objectives = parse_slo(slo) if slo else ()
+    history = read_history(prefix)
+    levels = levels_of_history(history, think_s, objectives, limits)
+    if not levels:
+        wanted = f"hold each level for at least {SHORTEST_S:g} s after settling"
+        raise UnansweredError(f"no number of users rested in {prefix}{HISTORY}: {wanted}")
+    notes = [*history.notes, "Locust's files count no tokens: throughput is successful requests per second"]
+    if not history.ours:
+        notes.append("failed requests are inside the mean times of this file")
+    facts = Facts(ladder=len({level.users for level in levels}) > 1)
+    return Analysis(prefix.name, judge(levels, objectives, limits, facts), notes=tuple(notes))
 
 
 def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ in a column of numbers is unknown, with a note, never 0.
 
 import io
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,14 +93,16 @@ def _read(path: Path, notes: list[str]) -> pd.DataFrame:
         raise UsageError(f"{path} has no column {', '.join(needed)}: it is not a file of a Loadband run, or is damaged")
     if missing:
         notes.append(f"{path.name} has no column {', '.join(missing)}: what needs it is unknown")
-    return _typed(_parse(text, path.name, notes), columns, path.name, notes)
+    return _typed(read_cells(text, path.name, notes), columns, path.name, notes)
 
 
 def _empty(columns: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(dtype=object if name in TEXT else np.float64) for name in columns})
 
 
-def _parse(text: str, name: str, notes: list[str]) -> pd.DataFrame:
+def read_cells(
+    text: str, name: str, notes: list[str], text_columns: Iterable[str] = TEXT, unknown: Sequence[str] = ("",)
+) -> pd.DataFrame:
     """Cells as pandas guesses them; damaged lines (too many cells, a quote that never closes) are dropped, with a note.
 
     One record is one line, so a quote never closes in a later line; a reader that lets it would swallow all between.
@@ -110,9 +113,9 @@ def _parse(text: str, name: str, notes: list[str]) -> pd.DataFrame:
         warnings.simplefilter("always")
         frame = pd.read_csv(
             io.StringIO("\n".join(sound)),
-            dtype=dict.fromkeys(TEXT, object),
+            dtype=dict.fromkeys(text_columns, object),
             keep_default_na=False,
-            na_values=[""],
+            na_values=list(unknown),
             on_bad_lines="warn",
             index_col=False,
             low_memory=False,

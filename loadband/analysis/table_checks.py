@@ -11,11 +11,13 @@ the median over the levels. Z is what was told; else it is estimated from the lo
 which the others cannot be judged.
 """
 
+import math
 import statistics
 
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, Measured, Numbers
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.validity import check_errors, grade_little
+from loadband.slo import LATENCIES, Limit
 
 NO_PAUSE = 0.1
 """An estimated pause below this share of the mean E2E is none."""
@@ -24,6 +26,18 @@ NO_PAUSE = 0.1
 def check_table(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Level, ...]:
     """The levels with all that can be checked of them."""
     return _check_tokens(_check_delivery(levels, limits), limits)
+
+
+def measured_of(limit: Limit, numbers: Numbers) -> Measured:
+    """An SLO limit against the column of its name. More failures than a percentile leaves room for are a miss."""
+    column = f"{limit.quantity}_s" if limit.metric in LATENCIES else limit.quantity
+    value = None if limit.scenario else numbers.get(column)
+    if value is not None and limit.percentile is not None and (numbers.error_rate or 0) > 1 - limit.percentile / 100:
+        value = math.inf
+    misses = None
+    if limit.metric == "error_rate" and numbers.error_rate is not None and numbers.requests:
+        misses = numbers.error_rate * numbers.requests
+    return Measured(limit, value, numbers.requests, misses)
 
 
 def _check_delivery(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Level, ...]:

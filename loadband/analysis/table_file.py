@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadband.analysis.ladder import check_ladder
-from loadband.analysis.level import NUMBER_COLUMNS, Grade, Level, Measured, Numbers
+from loadband.analysis.level import NUMBER_COLUMNS, Grade, Level, Numbers
 from loadband.analysis.run_files import BEYOND_MEASURE
-from loadband.analysis.table_checks import check_table
+from loadband.analysis.table_checks import check_table, measured_of
 from loadband.analysis.thresholds import Thresholds
 from loadband.errors import UsageError
-from loadband.slo import LATENCIES, Limit
+from loadband.slo import Limit
 
 BELOW_MEASURE = 1e-12
 RATES = ("output_tok_s", "total_tok_s", "req_s")
@@ -127,17 +127,5 @@ def _level(row: Row, where: str, think_s: float | None, slo: tuple[Limit, ...]) 
         server_failed=failed,
         think_s=own_think if own_think is not None else think_s,
         build=row.get("build", "").strip() or None,
-        measured=tuple(_measured(limit, numbers) for limit in slo),
+        measured=tuple(measured_of(limit, numbers) for limit in slo),
     )
-
-
-def _measured(limit: Limit, numbers: Numbers) -> Measured:
-    """An SLO limit against the column of its name. More failures than a percentile leaves room for are a miss."""
-    column = f"{limit.quantity}_s" if limit.metric in LATENCIES else limit.quantity
-    value = None if limit.scenario else numbers.get(column)
-    if value is not None and limit.percentile is not None and (numbers.error_rate or 0) > 1 - limit.percentile / 100:
-        value = math.inf
-    misses = None
-    if limit.metric == "error_rate" and numbers.error_rate is not None and numbers.requests:
-        misses = numbers.error_rate * numbers.requests
-    return Measured(limit, value, numbers.requests, misses)
