@@ -129,6 +129,8 @@ def _mean_s(timeline: Timeline | None, first: int, last: int) -> float | None:
 
 
 def _marked(level: Level, limits: Thresholds) -> Level:
+    if not level.numbers.ok:
+        return level.regraded(level.grade.refuse("no request succeeded while the users rested"))
     hold, e2e = level.numbers.hold_s or 0.0, level.numbers.e2e_mean_s or 0.0
     if hold >= max(limits.short_hold_s, limits.short_hold_e2e * e2e):
         return level

@@ -114,6 +114,11 @@ def test_a_server_that_hangs_has_the_rate_of_the_whole_stretch(tmp_path: Path) -
     assert level.numbers.req_s == pytest.approx(180 / 57, rel=0.05)
 
 
+def test_a_level_without_a_success_is_not_valid(tmp_path: Path) -> None:
+    (level,) = of_locust(history(tmp_path, resting([3.0] * 40))).verdict.levels
+    assert level.grade.faults == ("no request succeeded while the users rested",)
+
+
 def test_a_second_test_in_the_same_file_is_the_one_that_counts(tmp_path: Path) -> None:
     one, two = resting([10 * n for n in range(40)]), resting([5 * n for n in range(40)], begin=BEGIN + 60)
     analysis = of_locust(history(tmp_path, one + two))
