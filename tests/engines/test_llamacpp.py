@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
-from tests.engines.engine import LlamaCpp, launcher
+from tests.engines.engine import LlamaCpp, engine_python, launcher
 from tests.oracle.rawclient import RawClient
 
 pytestmark = pytest.mark.process
@@ -108,7 +109,7 @@ def test_a_missing_package_is_one_line_with_the_command_to_type() -> None:
 
 
 def test_a_taken_port_is_one_line(llamacpp: LlamaCpp) -> None:
-    arguments = [sys.executable, str(LAUNCHER), "--port", str(llamacpp.port)]
+    arguments = [engine_python("llamacpp"), str(LAUNCHER), "--port", str(llamacpp.port)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode != 0
     assert done.stderr.count("\n") == 1
@@ -117,9 +118,12 @@ def test_a_taken_port_is_one_line(llamacpp: LlamaCpp) -> None:
 
 @pytest.fixture
 def tiny_gguf(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    pytest.importorskip("gguf")
+    """The module, without the engine's packages: nothing here is trained or written."""
     monkeypatch.syspath_prepend(LAUNCHER.parent)
-    monkeypatch.delitem(sys.modules, "tiny_gguf", raising=False)
+    for package in ("gguf", "tokenizers"):
+        monkeypatch.setitem(sys.modules, package, MagicMock())
+    for module in ("tiny_model", "tiny_gguf"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     return importlib.import_module("tiny_gguf")
 
 
