@@ -39,16 +39,16 @@ SHOWN_OF_RUN = (
 )  # fmt: skip
 
 
-def markdown(analysis: Analysis, figure: str | None) -> str:
-    """The file's text; `figure` is the path of the picture, from the report's directory."""
+def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
+    """The file's text; `figures` are captions and paths of pictures, from the report's directory."""
     verdict = analysis.verdict
     parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(verdict)]
-    if figure:
-        parts.append(f"![Throughput and time to first token over users]({figure})")
-    parts += ["## Levels", _table(verdict), *_scenarios(verdict), *_turns(verdict)]
+    pictures = [f"![{caption}]({path})" for caption, path in figures]
+    parts += [*pictures[:1], "## Levels", _table(verdict), *_scenarios(verdict), *_turns(verdict)]
     shown = shown_level(verdict)
     if shown is not None and analysis.run:
         parts += [f"## At {people(shown.users)}", f"```text\n{serving_block(analysis, shown)}\n```"]
+    parts += ["## Figures", *pictures[1:]] if pictures[1:] else []
     parts += _list("## What speaks against it", _doubts(verdict))
     parts += _list("## Found before load", analysis.findings)
     parts += _list("## Notes", (*analysis.notes, *verdict.notes))

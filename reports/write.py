@@ -1,4 +1,4 @@
-"""Write `RUN_DIR/report/`: table, verdict, Markdown, figure.
+"""Write `RUN_DIR/report/`: table, verdict, Markdown, figures.
 
 Knows: file names. Must not know: what is in them. Each file is replaced whole; a reader never sees a half.
 """
@@ -13,8 +13,6 @@ from loadband.errors import UsageError
 from reports.markdown import markdown
 from reports.step_table import step_table
 
-FIGURE = "figures/throughput.png"
-
 
 def write_report(analysis: Analysis, run_dir: Path) -> Path:
     """All files; returns the path of `report.md`. Raises UsageError when they cannot be written."""
@@ -24,8 +22,7 @@ def write_report(analysis: Analysis, run_dir: Path) -> Path:
         verdict = json.dumps(as_json(analysis.verdict), indent=1, ensure_ascii=False, allow_nan=False)
         rundir.write_atomically(report / "verdict.json", verdict + "\n")
         rundir.write_atomically(report / "step_table.csv", step_table(analysis.verdict.levels))
-        drawn = _draw(analysis, report / FIGURE)
-        rundir.write_atomically(report / "report.md", markdown(analysis, FIGURE if drawn else None))
+        rundir.write_atomically(report / "report.md", markdown(analysis, _draw(analysis, report)))
     except OSError as error:
         raise UsageError(
             f"cannot write the report to {report} ({error.strerror}): make it writable or copy the run elsewhere"
@@ -33,11 +30,23 @@ def write_report(analysis: Analysis, run_dir: Path) -> Path:
     return report / "report.md"
 
 
-def _draw(analysis: Analysis, path: Path) -> bool:
-    """Draw the figure when there is something to draw. Matplotlib is slow to import, so only then."""
-    if not any(level.numbers.get(analysis.verdict.metric) and level.users for level in analysis.verdict.levels):
-        return False
-    from reports.figure import draw  # noqa: PLC0415
+def _draw(analysis: Analysis, report: Path) -> list[tuple[str, str]]:
+    """Draw what there is; captions and paths from the report's directory. Matplotlib is slow to import, so only then.
 
-    draw(analysis, path)
-    return True
+    A figure of an earlier report that has nothing to show any more is removed.
+    """
+    if not any(level.users and level.numbers.requests for level in analysis.verdict.levels):
+        return []
+    from reports.figure import save  # noqa: PLC0415
+    from reports.panels import FIGURES  # noqa: PLC0415
+
+    drawn = []
+    for name, caption, draw in FIGURES:
+        path = report / "figures" / f"{name}.png"
+        if (figure := draw(analysis)) is not None:
+            save(figure, path)
+            drawn.append((caption, f"figures/{name}.png"))
+        else:
+            path.unlink(missing_ok=True)
+            path.with_suffix(".svg").unlink(missing_ok=True)
+    return drawn

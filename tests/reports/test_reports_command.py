@@ -63,11 +63,13 @@ def test_the_files_of_a_report(built: Built) -> None:
     assert list(STEP_TABLE_COLUMNS) == STEP_TABLE.split()
     assert [row["users"] for row in rows] == ["2", "4", "8", "16", "32"]
     assert {row["valid"] for row in rows} == {"1"}
-    assert (report / "figures" / "throughput.png").read_bytes()[1:4] == b"PNG"
-    assert "<svg" in (report / "figures" / "throughput.svg").read_text()
+    assert {path.name for path in (report / "figures").iterdir()} == {
+        f"{name}.{kind}" for name in ("throughput", "ttft", "tpot", "speeds") for kind in ("png", "svg")
+    }
     text = (report / "report.md").read_text()
     assert text.startswith("# Loadband: tiny \\[bold\\] at http://gpu1:8000\n\n**Best 8 users")
-    assert "![Throughput and time to first token over users](figures/throughput.png)" in text
+    assert "![Throughput over users](figures/throughput.png)" in text
+    assert "![Time to first token over users](figures/ttft.png)" in text
     assert "`error_limit` 0.01" in text
 
 
@@ -184,7 +186,7 @@ def test_a_run_without_a_level(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_reports_import_neither_locust_nor_gevent() -> None:
     code = (
-        "import sys, reports.__main__, reports.figure; print([m for m in ('locust', 'gevent') if m in sys.modules], "
+        "import sys, reports.__main__, reports.panels; print([m for m in ('locust', 'gevent') if m in sys.modules], "
         "any(m.startswith('loadband.load') for m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

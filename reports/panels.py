@@ -1,0 +1,170 @@
+"""What is drawn: throughput, first tokens, pace, errors by class, and the system's speed against the user's.
+
+Knows: columns, colours, legends. Must not know: how a region was found. Each function gives a figure, or None when
+there is nothing to draw. Of repeats all points stand, and the line goes through their medians.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from loadband.analysis.analyse import Analysis
+from loadband.analysis.curve import throughput
+from loadband.analysis.level import Level
+from loadband.record import FailureClass
+from reports.figure import INK, MUTED, over_users, paper, time_axis
+from reports.wording import UNITS, users
+
+CURVE = "#1d4ed8"
+PERCENTILES = (("p50", "#0f766e"), ("p95", "#b45309"), ("p99", "#b91c1c"))
+CLASSES = ("#b91c1c", "#b45309", "#7c3aed", "#0e7490", "#be185d", "#4d7c0f", "#1d4ed8", "#a16207")
+OPERATING: dict[str, Any] = {
+    "markersize": 13,
+    "markerfacecolor": "none",
+    "markeredgecolor": INK,
+    "markeredgewidth": 1.5,
+}
+
+
+def draw_throughput(analysis: Analysis) -> Figure | None:
+    """Measured points, the fitted curve, the operating point."""
+    verdict, levels = analysis.verdict, _levels(analysis)
+    if not any(throughput(level, verdict.metric) for level in levels):
+        return None
+    figure, ax = over_users(analysis.title, verdict, levels)
+    for valid, marker, face, label in ((True, "o", CURVE, "measured"), (False, "X", "white", "not valid")):
+        some = [
+            (level.users, x)
+            for level in levels
+            if level.grade.valid == valid and (x := throughput(level, verdict.metric)) is not None
+        ]
+        if some:
+            colour = CURVE if valid else MUTED
+            ax.plot(*zip(*some, strict=True), marker, color=colour, markerfacecolor=face, label=label)
+    curve, point = verdict.curve, verdict.operating.users
+    if curve is not None and curve.users.size > 1:
+        grid = np.geomspace(curve.users[0], curve.users[-1], 100)
+        ax.plot(grid, [curve.x_at(float(n)) for n in grid], color=CURVE, linewidth=1.6, label="fitted")
+    if point is not None and curve is not None and verdict.operating.status == "found":
+        height = curve.x_at(point)
+        ax.plot([point], [height], "o", **OPERATING)
+        ax.annotate(
+            f"operating point {users(point)}", (point, height), xytext=(14, -34), textcoords="offset points",
+            ha="left", color=INK, fontsize=9, arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.8},
+        )  # fmt: skip
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel(UNITS[verdict.metric], color=INK)
+    ax.legend(loc="lower right", frameon=False, fontsize=9)
+    return figure
+
+
+def draw_ttft(analysis: Analysis) -> Figure | None:
+    """Time to first token, on a logarithmic axis: a queue grows by factors."""
+    return _percentiles(analysis, "ttft", "time to first token", logarithmic=True)
+
+
+def draw_tpot(analysis: Analysis) -> Figure | None:
+    """Time per output token, from 0."""
+    return _percentiles(analysis, "tpot", "time per output token", logarithmic=False)
+
+
+def _percentiles(analysis: Analysis, metric: str, label: str, *, logarithmic: bool) -> Figure | None:
+    levels = _levels(analysis)
+    lines = [(name, colour, _series(levels, f"{metric}_{name}_s")) for name, colour in PERCENTILES]
+    if not any(points for _, _, points in lines):
+        return None
+    figure, ax = over_users(analysis.title, analysis.verdict, levels)
+    for name, colour, points in lines:
+        if points:
+            _line(ax, points, colour, name)
+    for limit in {each.limit for level in levels for each in level.measured if each.limit.metric == metric}:
+        ax.axhline(limit.value, color=INK, linewidth=1.0, linestyle="--", label=f"SLO {limit}")
+    time_axis(ax, logarithmic=logarithmic)
+    ax.set_ylabel(label, color=INK)
+    ax.legend(loc="upper left", frameon=False, fontsize=9, ncols=4)
+    return figure
+
+
+def draw_errors(analysis: Analysis) -> Figure | None:
+    """Failed requests by class, share of those that ended at the level; the client's own in grey."""
+    levels = [level for level in analysis.verdict.levels if level.users and level.numbers.requests]
+    classes = sorted(
+        {name for level in levels for name in level.failures}, key=lambda name: name == FailureClass.CLIENT
+    )
+    if not classes:
+        return None
+    figure, ax = paper(analysis.title)
+    bottom = np.zeros(len(levels))
+    colours = dict(zip((name for name in classes if name != FailureClass.CLIENT), _cycle(CLASSES), strict=False))
+    for name in classes:
+        shares = np.array([100 * level.failures.get(name, 0) / (level.numbers.requests or 1.0) for level in levels])
+        ax.bar(range(len(levels)), shares, 0.6, bottom, color=colours.get(name, MUTED), label=name.replace("_", " "))
+        bottom += shares
+    repeated = len({level.numbers.repeat for level in levels}) > 1
+    names = [f"{level.users:g}" + (f"\n({level.numbers.repeat})" if repeated else "") for level in levels]
+    ax.set_xticks(range(len(levels)), names)
+    ax.set_xlabel("users" + (" (repeat)" if repeated else ""), color=INK)
+    ax.set_ylabel("failed requests, %", color=INK)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=9, ncols=4)
+    return figure
+
+
+def draw_speeds(analysis: Analysis) -> Figure | None:
+    """Output tokens/s of the system against tokens/s that a user sees: each level buys one with the other."""
+    found = [
+        (level, level.numbers.tok_s_user, level.numbers.output_tok_s)
+        for level in _levels(analysis)
+        if level.grade.valid and level.numbers.tok_s_user and level.numbers.output_tok_s
+    ]
+    if len(found) < 2:
+        return None
+    figure, ax = paper(analysis.title)
+    ordered = sorted(found, key=lambda each: each[0].users)
+    ax.plot([x for _, x, _ in ordered], [y for _, _, y in ordered], "o-", color=CURVE, linewidth=1.4, markersize=5)
+    for level, x, y in ordered:
+        ax.annotate(
+            f"{level.users:g}", (x or 0, y or 0), xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK
+        )
+        if level.users == analysis.verdict.operating.users:
+            ax.plot([x], [y], "o", **OPERATING)
+    ax.margins(0.08)
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("tokens/s of one user (1 / mean TPOT); numbers are users", color=INK)
+    ax.set_ylabel("output tokens/s of the system", color=INK)
+    return figure
+
+
+FIGURES: tuple[tuple[str, str, Callable[[Analysis], Figure | None]], ...] = (
+    ("throughput", "Throughput over users", draw_throughput),
+    ("ttft", "Time to first token over users", draw_ttft),
+    ("tpot", "Time per output token over users", draw_tpot),
+    ("errors", "Failed requests by class", draw_errors),
+    ("speeds", "Output tokens/s of the system against tokens/s of one user", draw_speeds),
+)
+"""File name, caption, function; in the order of the report."""
+
+
+def _levels(analysis: Analysis) -> list[Level]:
+    return [level for level in analysis.verdict.levels if level.users]
+
+
+def _series(levels: Iterable[Level], column: str) -> list[tuple[float, float]]:
+    """Users and value, rising in users."""
+    return sorted((level.users, value) for level in levels if (value := level.numbers.get(column)) is not None)
+
+
+def _line(ax: Axes, points: list[tuple[float, float]], colour: str, label: str) -> None:
+    at = sorted({n for n, _ in points})
+    medians = [statistics.median(value for n, value in points if n == one) for one in at]
+    ax.plot(at, medians, "-", color=colour, linewidth=1.4, label=label)
+    ax.plot(*zip(*points, strict=True), "o", color=colour, markersize=4)
+
+
+def _cycle(colours: tuple[str, ...]) -> Iterable[str]:
+    while True:
+        yield from colours

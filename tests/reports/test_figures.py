@@ -1,0 +1,104 @@
+"""Figures by what they say, not by their pixels: panels, labels, regions, marks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from loadband.analysis.analyse import Analysis
+from loadband.analysis.level import Level
+from reports.figure import save
+from reports.panels import FIGURES, draw_errors, draw_speeds, draw_throughput, draw_tpot, draw_ttft
+from reports.write import write_report
+from tests.analysis.make_levels import ladder, level, outage, verdict_of
+
+SHARP = {1: 10.0, 2: 20.0, 4: 40.0, 8: 80.0, 16: 160.0, 32: 160.0, 64: 160.0}
+TIMES = {f"{metric}_{name}_s": 0.1 for metric in ("ttft", "tpot") for name in ("p50", "p95", "p99")}
+FAILING = level(128, 150, failed=200, failures={"http_500": 150, "client": 50}, tok_s_user=20.0, **TIMES)
+
+
+def analysis(levels: list[Level]) -> Analysis:
+    return Analysis("m at http://gpu1:8000", verdict_of(levels))
+
+
+def full() -> Analysis:
+    return analysis([*ladder(SHARP, tok_s_user=40.0, **TIMES), FAILING])
+
+
+def texts(figure: Figure | None) -> list[str]:
+    assert figure is not None
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+def test_the_four_regions_and_the_failure_point_are_marked() -> None:
+    said = texts(draw_throughput(full()))
+    assert {"linear", "best", "pressure", "failed", "failure at 128: errors", "operating point 16"} <= set(said)
+    assert {"output tokens/s", "users", "measured", "fitted", "m at http://gpu1:8000"} <= set(said)
+
+
+def test_a_failure_in_doubt_is_drawn_as_one() -> None:
+    said = texts(draw_throughput(analysis([*ladder(SHARP), level(128, 160, n=1000, failed=25)])))
+    assert "failure at 128: errors, unconfirmed" in said
+    assert "failed" not in said
+
+
+def test_levels_that_are_not_valid_are_told_apart() -> None:
+    assert "not valid" in texts(draw_throughput(analysis([*ladder(SHARP), level(128, 100, grade=outage())])))
+
+
+@pytest.mark.parametrize(("draw", "label"), [(draw_ttft, "time to first token"), (draw_tpot, "time per output token")])
+def test_percentiles_over_users(draw: Callable[[Analysis], Figure | None], label: str) -> None:
+    assert {"p50", "p95", "p99", label, "failure at 128: errors"} <= set(texts(draw(full())))
+    assert draw(analysis(ladder(SHARP))) is None
+
+
+def test_errors_by_class() -> None:
+    figure = draw_errors(full())
+    assert {"http 500", "client", "failed requests, %"} <= set(texts(figure))
+    assert figure is not None
+    heights = [bar.get_height() for container in figure.axes[0].containers for bar in container]
+    assert sorted(heights)[-2:] == [5.0, 15.0]
+    assert draw_errors(analysis(ladder(SHARP))) is None
+
+
+def test_the_systems_speed_against_the_users() -> None:
+    said = texts(draw_speeds(full()))
+    assert {"1", "16", "64", "128", "output tokens/s of the system"} <= set(said)
+    assert draw_speeds(analysis(ladder(SHARP))) is None
+    assert draw_speeds(analysis([FAILING])) is None
+
+
+def test_repeats_are_points_and_a_line_through_their_medians() -> None:
+    levels = [level(n, 10.0 * n, repeat=r, ttft_p50_s=0.1 * r) for n in (1, 2, 4) for r in (1, 2, 3)]
+    figure = draw_ttft(analysis(levels))
+    assert figure is not None
+    line = next(line for line in figure.axes[0].lines if line.get_label() == "p50")
+    assert np.asarray(line.get_ydata()).tolist() == pytest.approx([0.2] * 3)
+
+
+def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        figure = draw_throughput(full())
+        assert figure is not None
+        save(figure, tmp_path / f"{name}.png")
+    for kind in ("png", "svg"):
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
+    assert (tmp_path / "one.png").read_bytes()[1:4] == b"PNG"
+    assert "<svg" in (tmp_path / "one.svg").read_text()
+
+
+def test_a_figure_that_has_nothing_to_show_any_more_is_removed(tmp_path: Path) -> None:
+    write_report(full(), tmp_path)
+    assert len(list((tmp_path / "report" / "figures").iterdir())) == 2 * len(FIGURES)
+    write_report(analysis(ladder(SHARP)), tmp_path)
+    assert {path.name for path in (tmp_path / "report" / "figures").iterdir()} == {"throughput.png", "throughput.svg"}
+    text = (tmp_path / "report" / "report.md").read_text()
+    assert "ttft.png" not in text
+
+
+def test_one_level_is_drawn_too(tmp_path: Path) -> None:
+    write_report(analysis([level(8, 843.0, **TIMES)]), tmp_path)
+    assert (tmp_path / "report" / "figures" / "ttft.png").exists()
