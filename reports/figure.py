@@ -20,6 +20,8 @@ INK, MUTED, RULE = "#1f2933", "#7b8794", "#e4e7eb"
 REGIONS = {"linear": "#dbeafe", "best": "#bbf7d0", "pressure": "#fed7aa", "failed": "#fecaca"}
 FAILED = "#b91c1c"
 SIZE_INCHES, DPI = (8.4, 4.2), 110
+ROOM_FOR_REGIONS = 0.8
+"""Top of the axes below the names of the regions."""
 ROOM_FOR_LEGEND = 1.15
 LABEL_WIDTH = 0.035
 """Of the axis."""
@@ -27,10 +29,10 @@ LOGARITHMIC_FROM = 6.0
 """Levels that span more than this factor are drawn on a logarithmic axis."""
 
 
-def paper(title: str) -> tuple[Figure, Axes]:
-    """An empty figure with its title."""
+def paper(title: str, top: float = 0.88) -> tuple[Figure, Axes]:
+    """An empty figure with its title; `top` is where the axes end."""
     figure = Figure(figsize=SIZE_INCHES, dpi=DPI, facecolor="white")
-    figure.subplots_adjust(left=0.105, right=0.975, top=0.8, bottom=0.12)
+    figure.subplots_adjust(left=0.105, right=0.975, top=top, bottom=0.12)
     figure.text(0.012, 0.975, title, ha="left", va="top", color=INK, fontsize=11, fontweight="bold")
     ax = figure.add_subplot()
     ax.spines[["top", "right"]].set_visible(False)
@@ -43,7 +45,7 @@ def paper(title: str) -> tuple[Figure, Axes]:
 
 def over_users(title: str, verdict: Verdict, levels: list[Level]) -> tuple[Figure, Axes]:
     """A figure whose axis is users, with the regions behind it."""
-    figure, ax = paper(title)
+    figure, ax = paper(title, ROOM_FOR_REGIONS)
     _span(ax, levels)
     _shade(ax, verdict)
     ax.set_xlabel("users", color=INK)

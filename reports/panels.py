@@ -5,7 +5,7 @@ there is nothing to draw. Of repeats all points stand, and the line goes through
 """
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level
 from loadband.record import FailureClass
-from reports.figure import INK, MUTED, over_users, paper, time_axis
+from reports.figure import INK, MUTED, ROOM_FOR_REGIONS, over_users, paper, time_axis
 from reports.wording import UNITS, users
 
 CURVE = "#1d4ed8"
+NEAR = 0.03
+"""Of an axis: points nearer than this have one label."""
 PERCENTILES = (("p50", "#0f766e"), ("p95", "#b45309"), ("p99", "#b91c1c"))
 CLASSES = ("#b91c1c", "#b45309", "#7c3aed", "#0e7490", "#be185d", "#4d7c0f", "#1d4ed8", "#a16207")
 OPERATING: dict[str, Any] = {
@@ -97,7 +99,7 @@ def draw_errors(analysis: Analysis) -> Figure | None:
     )
     if not classes:
         return None
-    figure, ax = paper(analysis.title)
+    figure, ax = paper(analysis.title, ROOM_FOR_REGIONS)
     bottom = np.zeros(len(levels))
     colours = dict(zip((name for name in classes if name != FailureClass.CLIENT), _cycle(CLASSES), strict=False))
     for name in classes:
@@ -116,27 +118,44 @@ def draw_errors(analysis: Analysis) -> Figure | None:
 def draw_speeds(analysis: Analysis) -> Figure | None:
     """Output tokens/s of the system against tokens/s that a user sees: each level buys one with the other."""
     found = [
-        (level, level.numbers.tok_s_user, level.numbers.output_tok_s)
+        (level, x, y)
         for level in _levels(analysis)
-        if level.grade.valid and level.numbers.tok_s_user and level.numbers.output_tok_s
+        if level.grade.valid and (x := level.numbers.tok_s_user) and (y := level.numbers.output_tok_s)
     ]
     if len(found) < 2:
         return None
     figure, ax = paper(analysis.title)
     ordered = sorted(found, key=lambda each: each[0].users)
     ax.plot([x for _, x, _ in ordered], [y for _, _, y in ordered], "o-", color=CURVE, linewidth=1.4, markersize=5)
+    widest, highest = max(x for _, x, _ in found), max(y for _, _, y in found)
+    for names, x, y in _together([(level.users, x, y) for level, x, y in ordered], widest, highest):
+        ax.annotate(names, (x, y), xytext=(7, 5), textcoords="offset points", fontsize=9, color=INK)
     for level, x, y in ordered:
-        ax.annotate(
-            f"{level.users:g}", (x or 0, y or 0), xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK
-        )
         if level.users == analysis.verdict.operating.users:
             ax.plot([x], [y], "o", **OPERATING)
-    ax.margins(0.08)
-    ax.set_xlim(left=0)
-    ax.set_ylim(bottom=0)
+    ax.set_xlim(0, 1.12 * widest)
+    ax.set_ylim(0, 1.12 * highest)
     ax.set_xlabel("tokens/s of one user (1 / mean TPOT); numbers are users", color=INK)
     ax.set_ylabel("output tokens/s of the system", color=INK)
     return figure
+
+
+def _together(
+    points: list[tuple[float, float, float]], widest: float, highest: float
+) -> Iterator[tuple[str, float, float]]:
+    """One label where the points of neighbouring levels lie on each other: `12-16`."""
+    first = last = points[0]
+    for point in points[1:]:
+        near = abs(point[1] - first[1]) < NEAR * widest and abs(point[2] - first[2]) < NEAR * highest
+        if not near:
+            yield _span_of(first[0], last[0]), first[1], first[2]
+            first = point
+        last = point
+    yield _span_of(first[0], last[0]), first[1], first[2]
+
+
+def _span_of(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g}–{high:g}"
 
 
 FIGURES: tuple[tuple[str, str, Callable[[Analysis], Figure | None]], ...] = (
