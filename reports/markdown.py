@@ -34,8 +34,8 @@ COLUMNS = (
 """Header, column of the step table, factor, format. Columns that are empty at every level are left out."""
 
 SHOWN_OF_RUN = (
-    "host", "model", "api", "how", "scenarios", "prompt_tokens", "sampling", "think_time", "seed", "nonce", "plan",
-    "slo", "timeouts", "server", "tool", "locust",
+    "host", "model", "api", "how", "labels", "server_args", "scenarios", "mix", "prompt_tokens", "long_context_tokens",
+    "turns", "sampling", "think_time", "seed", "nonce", "plan", "slo", "timeouts", "server", "tool", "locust",
 )  # fmt: skip
 
 
