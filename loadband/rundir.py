@@ -18,6 +18,7 @@ clock_error_s`), `probe` (requests and tokens sent before load), `findings` (lis
 `server` (what it told of itself).
 """
 
+import contextlib
 import csv
 import json
 import math
@@ -136,14 +137,7 @@ class RunDirectory:
     def create(cls, path: Path) -> "RunDirectory":
         """A new, empty directory. Raises UsageError when it is not empty or cannot be written."""
         check_usable(path)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=path):
-                pass
-        except OSError as error:
-            raise UsageError(
-                f"cannot write to the run directory {path} ({error.strerror}): choose another with --run-dir"
-            ) from error
+        path.mkdir(parents=True, exist_ok=True)
         return cls(path)
 
     def appender(self, name: str) -> Appender:
@@ -170,7 +164,9 @@ class RunDirectory:
 
 
 def check_usable(path: Path) -> None:
-    """Raise UsageError when a new run cannot live at `path`."""
+    """Raise UsageError when a new run cannot live at `path`. Leaves nothing behind."""
+    if not path.name:
+        raise UsageError("the run directory has no name: choose one with --run-dir")
     try:
         is_directory = path.is_dir()
         taken = any(path.iterdir()) if is_directory else path.exists()
@@ -182,6 +178,19 @@ def check_usable(path: Path) -> None:
         raise UsageError(f"run directory {path} is not empty: choose another with --run-dir, or move it away")
     if taken:
         raise UsageError(f"{path} is a file: choose a directory with --run-dir")
+    made = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to the run directory {path} ({error.strerror}): choose another with --run-dir"
+        ) from error
+    finally:
+        for place in made:
+            with contextlib.suppress(OSError):
+                place.rmdir()
 
 
 def _finite(value: Any) -> Any:

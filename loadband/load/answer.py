@@ -3,9 +3,10 @@
 Knows: which answers are streams, what makes a success.
 Must not know: sockets, clocks, time-outs, Locust.
 
-A success has a 2xx status, at least one generated event, and `[DONE]` or a finish reason. Everything else fails
-with a class and the server's own sentence. What comes after `[DONE]`, after an error or after the end of the HTTP
-message belongs to no answer and is not looked at, so that any cut of the bytes into reads gives the same outcome.
+A success has a 2xx status, at least one generated token (one alone may be half a character, and so no text), and
+`[DONE]` or a finish reason. Everything else fails with a class and the server's own sentence. What comes after
+`[DONE]`, after an error or after the end of the HTTP message belongs to no answer and is not looked at, so that any
+cut of the bytes into reads gives the same outcome.
 """
 
 import json
@@ -128,7 +129,7 @@ class Answer:
             if lost is not None:
                 return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
             return ServerError(FailureClass.TRUNCATED, "the stream ended without [DONE] and without a finish reason")
-        if not self._clock.events:
+        if not self._clock.events and not self.usage.output_tokens:
             return ServerError(FailureClass.EMPTY, "the stream ended well but held no token")
         return None
 

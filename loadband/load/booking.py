@@ -104,5 +104,6 @@ def _flags(exchange: Exchange, *, warmup: bool, bursty: bool) -> str:
         "bursty": bursty,
         "no_done": ended and not exchange.answer.done,
         "stale_connection": exchange.stale,
+        "degenerate": ended and not exchange.tokens.events,
     }
     return ";".join(flag for flag, is_set in flags.items() if is_set)

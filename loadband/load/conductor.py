@@ -107,6 +107,8 @@ class Conductor:
             self._step_ended(action.ended, sight)
         if ladder.current is not None and ladder.current is not before:
             self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
+        elif ladder.current is not None and ladder.current.hold_from == now:
+            self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
             self._send(STEP, asdict(StepMark(target=action.users, warmup=True)))
         if action.gate_open != self._gate_open:

@@ -59,17 +59,20 @@ def parse_address(host: str | None) -> Address:
     """Address of `-H`. Raises UsageError; credentials in the URL are refused, since a key lives in the environment."""
     if not host:
         raise UsageError("no target: give the server's address with -H http://HOST:PORT")
-    parts = urlsplit(host if "://" in host else f"http://{host}")
     try:
+        parts = urlsplit(host if "://" in host else f"http://{host}")
         port = parts.port
-    except ValueError:
-        raise UsageError("the port of -H is not a number between 0 and 65535: write -H http://HOST:PORT") from None
+    except ValueError as error:
+        raise UsageError(f"-H is no address ({str(error).lower()}): write -H http://HOST:PORT") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"'{parts.scheme}://{parts.hostname or ''}' is no target: write -H http://HOST:PORT")
     if parts.username or parts.password:
         raise UsageError("credentials in -H would end in files: leave them out and set LOADBAND_API_KEY instead")
+    if parts.query or parts.fragment:
+        raise UsageError("-H ends with the path: leave out what stands behind ? or #")
     tls = parts.scheme == "https"
-    return Address(parts.hostname, port or (443 if tls else 80), tls, parts.path.rstrip("/"))
+    base_path = parts.path.rstrip("/").removesuffix("/v1")  # the usual base URL of OpenAI clients
+    return Address(parts.hostname, port or (443 if tls else 80), tls, base_path)
 
 
 @functools.cache
@@ -140,6 +143,8 @@ class Connection:
 
     def __init__(self, address: Address, connect_timeout_s: float) -> None:
         self._timeout_s = connect_timeout_s
+        hint = " (does it speak https at all?)" if address.tls else ""
+        self._too_slow = f"no connection within {connect_timeout_s:g} s{hint}"
         options: dict[str, Any] = {
             "connection_host": address.host,
             "connection_port": address.port,
@@ -164,10 +169,11 @@ class Connection:
         except gevent.Timeout as timeout:
             if timeout is not timer:
                 raise
-            sentence = f"no connection within {self._timeout_s:g} s"
-            raise ConnectError(FailureClass.TIMEOUT_CONNECT, sentence) from None
+            raise ConnectError(FailureClass.TIMEOUT_CONNECT, self._too_slow) from None
+        except TimeoutError as error:
+            raise ConnectError(FailureClass.TIMEOUT_CONNECT, self._too_slow) from error
         except Exception as error:
-            raise _connect_error(error, self._timeout_s) from error
+            raise _connect_error(error) from error
         finally:
             timer.close()
         return sock, clock() - before if self._pool.created else None
@@ -185,15 +191,13 @@ class Connection:
         self._pool.close()
 
 
-def _connect_error(error: Exception, timeout_s: float) -> ConnectError:
+def _connect_error(error: Exception) -> ConnectError:
     """The class and sentence of what went wrong on the way to a connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         advice = f"{error.verify_message}; name its authority with SSL_CERT_FILE"
         return ConnectError(FailureClass.TLS, f"the certificate is not trusted: {advice}")
     if isinstance(error, ssl.SSLError):
         return ConnectError(FailureClass.TLS, f"TLS handshake failed: {error.reason or error}")
-    if isinstance(error, TimeoutError) and not isinstance(error, socket.gaierror):
-        return ConnectError(FailureClass.TIMEOUT_CONNECT, f"no connection within {timeout_s:g} s")
     if isinstance(error, OSError) and error.errno in OUT_OF_RESOURCES:
         return ConnectError(FailureClass.CLIENT, f"the client ran out of resources: {os.strerror(error.errno or 0)}")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

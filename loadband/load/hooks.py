@@ -9,6 +9,7 @@ the runner's own `quit` message.
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import time
@@ -96,10 +97,13 @@ def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
     agent = Agent(environment, runner)
     install_all_users(environment)
     environment.process_exit_code = 0
-    if environment.parsed_options is not None and environment.parsed_options.processes:
+    parent = os.getppid() if environment.parsed_options and environment.parsed_options.processes else None
+    if parent is not None:
         logging.getLogger("locust").setLevel(logging.WARNING)
 
     def on_report(data: dict[str, Any], **_: Any) -> None:
+        if parent is not None and os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)  # the master was killed: nobody books what is asked from now on
         if (report := agent.report()) is not None:
             data[REPORT_KEY] = report
 
@@ -143,6 +147,7 @@ def _refuse(environment: Environment, runner: Runner, error: LoadbandError) -> N
         while len(runner.clients.ready) < processes and time.monotonic() < until:
             gevent.sleep(0.05)
     runner.quit()
+    locust_patches.end_children()
     sys.exit(int(error.code))
 
 

@@ -4,9 +4,12 @@ Nothing else in the project assigns to Locust's modules. Made for Locust 2.47.0.
 """
 
 import functools
+import os
+import types
 from typing import Any
 
-from locust import argument_parser, runners
+import psutil
+from locust import argument_parser, main, runners
 from locust.exception import RPCError
 from locust.rpc import zmqrpc
 
@@ -20,6 +23,8 @@ def install() -> None:
     cache_default_arguments()
     report_each_second()
     never_start_over()
+    forget_reaped_children()
+    leave_with_the_master()
     say_that_a_port_is_busy()
 
 
@@ -52,6 +57,31 @@ def never_start_over() -> None:
     runners.HEARTBEAT_DEAD_INTERNAL = -(10**9)
 
 
+def forget_reaped_children() -> None:
+    """A forked worker that died long ago is no error at the end.
+
+    gevent reaps children and forgets them after a minute; Locust then asks for them thousands of times, each with a
+    traceback. Test: tests/process/test_locust_patches.py.
+    """
+    wait = os.waitpid
+
+    def waitpid(pid: int, options: int) -> tuple[int, int]:
+        try:
+            return wait(pid, options)
+        except ChildProcessError:
+            return pid, 0
+
+    main.os = types.SimpleNamespace(**{**vars(os), "waitpid": waitpid})  # type: ignore[assignment, attr-defined]
+
+
+def leave_with_the_master() -> None:
+    """Workers go on for 15 s without their master, not for a minute: nobody books what they still ask.
+
+    Test: tests/process/test_locust_patches.py.
+    """
+    runners.MASTER_HEARTBEAT_TIMEOUT = 15
+
+
 def say_that_a_port_is_busy() -> None:
     """One line instead of a traceback when the master's port is taken.
 
@@ -69,9 +99,16 @@ def say_that_a_port_is_busy() -> None:
         except RPCError as error:
             if "in use" not in str(error):
                 raise
+            end_children()
             exit_with(UsageError(f"port {port} for the workers is taken: choose another with {_PORT_OPTIONS}"))
 
     zmqrpc.Server.__init__ = bind_or_say  # type: ignore[method-assign]
+
+
+def end_children() -> None:
+    """End forked workers that cannot be told: they are not connected, and would try to for minutes."""
+    for child in psutil.Process().children():
+        child.terminate()
 
 
 _PORT_OPTIONS = "--master-bind-port N --master-port N"

@@ -10,6 +10,7 @@ from loadband import plan
 from loadband.errors import UsageError
 from loadband.load.exchange import Timeouts
 from loadband.plan import Hold, Plan
+from loadband.slo import parse_slo
 
 
 def plan_of(options: Any) -> Plan | None:
@@ -22,17 +23,28 @@ def plan_of(options: Any) -> Plan | None:
         "warmup_s": plan.parse_warmup(options.warmup),
         "stop_when_lost": options.on_target_loss == "stop",
     }
+    if options.num_users is not None and options.num_users < 1:
+        raise UsageError(f"-u {options.num_users}: a level has at least 1 user")
     if options.steps:
         if options.num_users or options.run_time:
             raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
         if options.class_picker:
             raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
-        return Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common)
+        return _checked(Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common), options.slo)
     if not options.headless:
         return None
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
     options.run_time = None
-    return Plan((options.num_users or 1,), hold, **common)
+    return _checked(Plan((options.num_users or 1,), hold, **common), options.slo)
+
+
+def _checked(asked: Plan, slo: str | None) -> Plan:
+    """The plan, when it has every level that the SLO wants to be judged at. Raises UsageError."""
+    for limit in parse_slo(slo) if slo else ():
+        if limit.users is not None and limit.users not in asked.levels:
+            levels = ", ".join(map(str, asked.levels))
+            raise UsageError(f"SLO {limit} is to be judged at {limit.users} users, which is no level of {levels}")
+    return asked
 
 
 def timeouts_of(options: Any) -> Timeouts:

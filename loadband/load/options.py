@@ -8,6 +8,7 @@ Options that name a file, a directory, a command or an environment variable are 
 """
 
 import argparse
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,16 @@ def _positive(text: str) -> float:
     return seconds
 
 
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no temperature: write a number from 0 up")
+    return value
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every option, and bind Locust's ports to this machine unless asked otherwise."""
     _add_plan(parser.add_argument_group("Loadband: load plan"))
@@ -70,6 +81,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _add_timeouts(parser.add_argument_group("Loadband: time-outs"))
     _add_results(parser.add_argument_group("Loadband: results"))
     parser.set_defaults(web_host="127.0.0.1", master_bind_host="127.0.0.1")
+    for action in parser._actions:
+        if action.dest == "master_bind_port":
+            action.__class__ = _BindPort
+
+
+class _BindPort(argparse._StoreAction):
+    """`--master-bind-port` also tells forked workers where to connect; alone, they would look elsewhere for ever."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        super().__call__(parser, namespace, values, option)
+        namespace.master_port = values
 
 
 def _add(group: Any, name: str, **how: Any) -> None:
@@ -144,7 +168,7 @@ def _add_requests(group: Any) -> None:
         group, "think-time", metavar="S", default="0.5-2", type=checked(distribution.parse_distribution),
         help="pause between an answer and the next request, in seconds. Default 0.5-2",
     )  # fmt: skip
-    _add(group, "temperature", metavar="T", type=float, default=0.7, help="sampling temperature. Default 0.7")
+    _add(group, "temperature", metavar="T", type=_temperature, default=0.7, help="sampling temperature. Default 0.7")
     _add(
         group, "ignore-eos", action=argparse.BooleanOptionalAction, default=None,
         help="ask for answers of exactly --max-tokens; default: where the server takes it",

@@ -28,7 +28,7 @@ LONGEST_PAUSE_S = 60
 DOWN_AFTER, DOWN_AFTER_S = 3, 3.0
 """So many failures to connect in a row, over all workers and over so many seconds: the target counts as gone."""
 
-GONE_AFTER_S = 15.0
+GONE_AFTER_S = 4.0
 """A worker that has not reported for this long is gone: its users and requests count no more."""
 
 _OK, _CUT = COUNTERS.index("output_tokens_ok"), COUNTERS.index("output_tokens_cut")
@@ -199,8 +199,9 @@ class Pen:
             self.totals.by_status[status] += 1
             if status == Status.OK:
                 self.answered.add(values[_SCENARIO])
-                self._e2e.append(values[_E2E])
-                self._ttft.append(values[_TTFT])
+                if values[_E2E] is not None:
+                    self._e2e.append(values[_E2E])
+                    self._ttft.append(values[_TTFT])
             if values[_CLASS] in _UNREACHED:
                 self._unreached_since = self._unreached_since if self._unreached else self._now
                 self._unreached += 1

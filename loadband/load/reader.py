@@ -23,6 +23,8 @@ WAITING_BYTES = 262144
 
 ENDINGS = (b"0\r\n\r\n", b"[DONE]\n\n", b"[DONE]\n\n\r\n", b"[DONE]\r\n\r\n", b"[DONE]\r\n\r\n\r\n")
 
+LONGEST_ENDING = max(map(len, ENDINGS))
+
 Read = tuple[float, bytes]
 """Monotonic stamp of the moment the read returned, and its bytes."""
 
@@ -69,8 +71,13 @@ class Reader:
         if self._waiting >= WAITING_BYTES:
             self._watcher.stop()
             self._wake()
-        elif self.eager or data.endswith(ENDINGS):
+        elif self.eager or self._looks_ended(data):
             self._wake()
+
+    def _looks_ended(self, data: bytes) -> bool:
+        if len(data) < LONGEST_ENDING and len(self._reads) > 1:
+            data = b"".join(piece for _, piece in self._reads[-LONGEST_ENDING:])
+        return data.endswith(ENDINGS)
 
     def _wake(self) -> None:
         if self._waiter is not None:

@@ -78,6 +78,7 @@ class Steward:
         if self.frozen.run_dir is not None:
             rundir.check_usable(Path(self.frozen.run_dir))
         if self.headless:
+            self._progress.say(f"asking {parse_address(self._environment.host).url}")
             self._found = self._probe()
             if self._roll is not None:
                 within_s = self._options.expect_workers_max_wait or (FORKED_WITHIN_S if self._options.processes else 0)
@@ -104,6 +105,7 @@ class Steward:
             self.begin()
         except LoadbandError as error:
             complain(error)
+            self._environment.process_exit_code = int(error.code)
             return None
         assert self.conductor is not None
         action = self.conductor.look()

@@ -25,6 +25,9 @@ from loadband.record import FailureClass, Record, Status
 BACK_OFF_S = 0.5
 """Pause after a request that found no server: users must not hammer a dead port."""
 
+QUICK_FAILURE_S = 0.25
+"""A user whose requests fail at once makes no more than four attempts a second; a refusal costs the server little."""
+
 NO_SERVER = frozenset({FailureClass.CONNECT, FailureClass.TIMEOUT_CONNECT, FailureClass.TLS, FailureClass.CLIENT})
 
 DISTINCT_SENTENCES = 50
@@ -127,9 +130,15 @@ class ModelUser(User):
             record = record_of(exchange, asked, session)
             session.ledger.end(record, exchange.tokens)
             self._tell_locust(record, exchange.answer.size)
+        self._back_off(record)
+        return Reply(record, "".join(exchange.answer.text))
+
+    def _back_off(self, record: Record) -> None:
+        """After a failure that came at once, keep from asking again at once."""
         if record.failure_class in NO_SERVER:
             gevent.sleep(BACK_OFF_S)
-        return Reply(record, "".join(exchange.answer.text))
+        elif record.status == Status.FAILED and (record.duration_s or 0.0) < QUICK_FAILURE_S:
+            gevent.sleep(QUICK_FAILURE_S - (record.duration_s or 0.0))
 
     def think(self, source: random.Random) -> None:
         """Pause before the next request, and remember for how long."""

@@ -52,7 +52,7 @@ def test_a_worker_that_fell_silent_counts_no_more(pen: Pen) -> None:
     assert pen.users == 4
     assert pen.in_flight_since(0, 2) is None
     assert pen.in_flight_since(0, 1) == 1
-    pen.absorb(report("w0", users=5), 1020.0)
+    pen.absorb(report("w0", users=5), 1000.0 + GONE_AFTER_S)
     assert pen.users == 9, "it was only late"
 
 

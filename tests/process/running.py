@@ -44,6 +44,11 @@ class Files:
             return list(csv.DictReader(file))
 
     @property
+    def steps(self) -> list[dict[str, str]]:
+        """The last row of each step: one is written when its hold begins, one when it ends."""
+        return list({row["step"]: row for row in self.rows(rundir.STEPS)}.values())
+
+    @property
     def run(self) -> dict[str, Any]:
         """`run.json`."""
         run: dict[str, Any] = json.loads((self.path / rundir.RUN_JSON).read_text(encoding="utf-8"))

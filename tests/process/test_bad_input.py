@@ -18,7 +18,8 @@ KEY = "sk-planted-4711"
 def said(ended: Ended) -> str:
     """The one line of ours on standard error; everything else would be noise."""
     assert "Traceback" not in ended.out + ended.err
-    ours = [line for line in ended.err.splitlines() if line.startswith("loadband: ")]
+    lines = [line for line in ended.err.splitlines() if line.startswith("loadband: ")]
+    ours = [line for line in lines if not line.startswith("loadband: asking ")]
     assert len(ours) == 1, ended.err
     return ours[0]
 

@@ -88,7 +88,7 @@ def test_a_plan_that_ends_drains_every_request(oracle: Oracle, tmp_path: Path, p
     assert set(files.statuses) == {Status.OK}
     assert oracle.log().aborts == []
     check(oracle, files)
-    assert [(row["target"], row["ended_by"]) for row in files.rows(rundir.STEPS)] == [("2", "hold"), ("5", "hold")]
+    assert [(row["target"], row["ended_by"]) for row in files.steps] == [("2", "hold"), ("5", "hold")]
 
 
 def interrupt_group(process: subprocess.Popen[str]) -> None:

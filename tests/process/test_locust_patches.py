@@ -33,6 +33,26 @@ def test_a_missing_worker_never_makes_the_run_start_over() -> None:
     assert in_a_locust_process("print(json.dumps(runners.HEARTBEAT_DEAD_INTERNAL))") < -(10**6)
 
 
+def test_workers_do_not_outlive_their_master_for_long() -> None:
+    assert in_a_locust_process("print(json.dumps(runners.MASTER_HEARTBEAT_TIMEOUT))") <= 15
+
+
+def test_a_child_that_was_reaped_long_ago_is_no_error() -> None:
+    script = """
+        from locust import main
+        print(json.dumps(main.os.waitpid(2**22 - 1, main.os.WNOHANG)))
+    """
+    assert in_a_locust_process(script) == [2**22 - 1, 0]
+
+
+def test_the_port_to_bind_is_the_port_that_forked_workers_look_for() -> None:
+    script = """
+        options = argument_parser.get_parser().parse_args(["--master-bind-port", "5601"])
+        print(json.dumps([options.master_bind_port, options.master_port]))
+    """
+    assert in_a_locust_process(script) == [5601, 5601]
+
+
 def test_a_spawn_message_does_not_stall_the_worker() -> None:
     """A worker looks up every option of the message; without the change that takes 1.5 ms an option."""
     script = """

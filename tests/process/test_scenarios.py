@@ -57,7 +57,7 @@ def test_two_passes_ask_the_same_texts_under_other_nonces(oracle: Oracle, tmp_pa
     assert ended.code == 0, ended.err
     files = Files(tmp_path / "run")
     assert set(files.statuses) == {Status.OK}
-    assert [(row["repeat"], row["target"], row["ended_by"]) for row in files.rows(rundir.STEPS)] == [
+    assert [(row["repeat"], row["target"], row["ended_by"]) for row in files.steps] == [
         ("1", "2", "hold"), ("1", "6", "hold"), ("2", "2", "hold"), ("2", "6", "hold"),
     ]  # fmt: skip
     by_pass = {repeat: {r["user"] for r in files.rows(rundir.REQUESTS) if r["repeat"] == repeat} for repeat in "12"}
@@ -91,7 +91,7 @@ def test_users_and_a_time_are_a_plan_of_one_level(oracle: Oracle, tmp_path: Path
     )  # fmt: skip
     assert ended.code == 0, ended.err
     files = Files(tmp_path / "run")
-    (step,) = files.rows(rundir.STEPS)
+    (step,) = files.steps
     assert (step["target"], step["ended_by"]) == ("3", "hold")
     assert float(step["hold_to"]) - float(step["hold_from"]) == pytest.approx(4.0)
     assert files.run["labels"] == {"gpu": "none", "seqs": "8"}

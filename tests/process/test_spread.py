@@ -17,7 +17,7 @@ USERS, ANSWER_S = 32, 4.0
 def busiest_second(path: Path) -> float:
     """The largest share of a hold's requests that started in one second of the answers' rhythm."""
     files = Files(path)
-    last = files.rows(rundir.STEPS)[-1]
+    last = files.steps[-1]
     begin, end = float(last["hold_from"]), float(last["hold_to"])
     starts = [float(row["started_at"]) for row in files.rows(rundir.REQUESTS)]
     phases = Counter(int((start - begin) % ANSWER_S) for start in starts if begin <= start < end)

@@ -27,7 +27,7 @@ def test_a_target_that_stays_away_ends_the_run(oracle: Oracle, tmp_path: Path) -
     assert "Traceback" not in ended.err, ended.err
     assert "the target went away" in ended.err
     assert files.run["how"] == "target_lost"
-    steps = files.rows(rundir.STEPS)
+    steps = files.steps
     assert steps[-1]["ended_by"] == "target_lost"
     assert len(steps) < 3
     refused = [row for row in files.rows(rundir.REQUESTS) if row["failure_class"] == "connect"]
@@ -40,7 +40,7 @@ def test_a_target_that_comes_back_is_waited_for_when_told_so(oracle: Oracle, tmp
     files = Files(tmp_path / "run")
     assert ended.code == 0, ended.err
     assert files.run["how"] == "plan"
-    assert [row["ended_by"] for row in files.rows(rundir.STEPS)] == ["hold"] * 3
+    assert [row["ended_by"] for row in files.steps] == ["hold"] * 3
     rows = files.rows(rundir.REQUESTS)
     assert sum(row["failure_class"] == "connect" for row in rows) >= 3
     last = [row for row in rows if row["step_end"] == "3"]

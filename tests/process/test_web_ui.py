@@ -121,7 +121,7 @@ def test_start_runs_the_plan_of_the_command_line_and_start_again_runs_it_again(o
         while files.run["ended"] is None and time.monotonic() < until:
             time.sleep(0.1)
         assert files.run["how"] == "plan"
-        assert [(row["target"], row["ended_by"]) for row in files.rows("steps.csv")] == [("1", "hold"), ("3", "hold")]
+        assert [(row["target"], row["ended_by"]) for row in files.steps] == [("1", "hold"), ("3", "hold")]
         assert files.total("started") == files.statuses.total() == files.statuses[Status.OK]
     process.terminate()
     assert "Traceback" not in finish(process, 20).err

@@ -97,7 +97,7 @@ def test_a_worker_that_dies_loses_only_what_it_had_in_flight(oracle: Oracle, tmp
     seen = len(oracle.log().requests) - files.run["probe"]["requests"]
     assert seen - files.statuses.total() <= 3, "at most what began in the worker's last second"
     assert "missing" in {row["state"] for row in files.rows(rundir.WORKERS)}
-    assert [row["target"] for row in files.rows(rundir.STEPS)] == ["6", "8"]
+    assert [row["target"] for row in files.steps] == ["6", "8"]
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_there(oracle: Oracle, tmp_path: Path) -> None:
