@@ -13,7 +13,7 @@ ARGS   ?=
 # Real engines with short answers: a tiny engine on shared cores is saturated by a handful of users.
 ifeq ($(ENGINE),simulator)
 STEPS ?= 4,8,16,24,28,32,36,40,48,56,64
-HOLD  ?= 8s
+HOLD  ?= 10s
 LOAD  := --no-ignore-eos --max-tokens 512
 INSTALLED :=
 else

@@ -76,7 +76,8 @@ def run_simulation(options: argparse.Namespace) -> int:
         return int(ExitCode.OK)
     except OSError as error:
         where = f"{options.host}:{options.port}"
-        raise UsageError(f"cannot listen on {where} ({error.strerror or error}): choose another --port") from None
+        why = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        raise UsageError(f"cannot listen on {where} ({why}): choose another --port") from None
     print(f"the simulated engine died: {profile.refusal.death_message}", file=sys.stderr, flush=True)
     return int(ExitCode.OK)
 
