@@ -63,7 +63,7 @@ def parse_address(host: str | None) -> Address:
         parts = urlsplit(host if "://" in host else f"http://{host}")
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"-H is no address ({str(error).lower()}): write -H http://HOST:PORT") from None
+        raise UsageError(f"-H is no address ({error}): write -H http://HOST:PORT") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"'{parts.scheme}://{parts.hostname or ''}' is no target: write -H http://HOST:PORT")
     if parts.username or parts.password:

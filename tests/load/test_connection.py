@@ -30,6 +30,8 @@ def trusted(oracle_tls: Oracle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ora
         ("http://gpu1:80/", "http://gpu1"),
         ("https://gpu1:8443/base/", "https://gpu1:8443/base"),
         ("http://[::1]:8000", "http://[::1]:8000"),
+        ("http://gpu1:8000/v1", "http://gpu1:8000"),
+        ("http://gpu1:8000/base/v1/", "http://gpu1:8000/base"),
     ],
 )
 def test_addresses_as_people_write_them(written: str, url: str) -> None:
@@ -45,6 +47,8 @@ def test_addresses_as_people_write_them(written: str, url: str) -> None:
         ("http://", "-H"),
         ("http://gpu1:port", "port"),
         ("http://gpu1:99999", "port"),
+        ("http://[::1:8000", "IPv6"),
+        ("http://gpu1:8000?x=1", "?"),
         ("http://user:secret@gpu1", "LOADBAND_API_KEY"),
     ],
 )

@@ -133,6 +133,37 @@ def test_a_run_directory_with_something_in_it_is_left_alone(oracle: Oracle, tmp_
     assert oracle.log().requests == []
 
 
+def test_a_run_directory_that_cannot_be_written_is_refused_before_load(oracle: Oracle) -> None:
+    ended = run(headless(oracle.url, "--run-dir", "/proc/loadband"))
+    assert ended.code == 2
+    assert "cannot write" in said(ended) and "--run-dir" in said(ended)
+    assert oracle.log().requests == []
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--steps", "1,2", "--slo", "ttft_p95<=1s@7"], "7 users"),
+        (["-u", "-3", "-t", "5s"], "at least 1 user"),
+        (["-u", "0"], "at least 1 user"),
+        (["--steps", "1", "--run-dir", ""], "run directory"),
+        (["--steps", "1", "--mix", "interactive=1,nobody=2"], "nobody"),
+        (["--steps", "1", "--mix", "interactive=1", "MultiTurnUser"], "--mix"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_contradicts_itself_is_refused_before_load(oracle: Oracle, words: list[str], hint: str) -> None:
+    ended = run(["--headless", "-H", oracle.url, "--no-report", *words])
+    assert ended.code == 2, ended.err
+    assert hint in said(ended)
+    assert oracle.log().requests == []
+
+
+def test_the_address_may_be_the_base_url_of_other_clients(oracle: Oracle, tmp_path: Path) -> None:
+    ended = run(headless(f"{oracle.url}/v1", "--run-dir", str(tmp_path / "run")))
+    assert ended.code == 0, ended.err
+
+
 def test_no_target_at_all() -> None:
     ended = run(["--headless", "--steps", "1"])
     assert ended.code == 2

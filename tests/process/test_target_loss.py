@@ -6,6 +6,7 @@ import pytest
 
 from loadband import rundir
 from tests.oracle import Oracle, Outage, rule, tokens
+from tests.oracle.faults import error
 from tests.process.running import Files, run
 
 pytestmark = pytest.mark.process
@@ -45,3 +46,17 @@ def test_a_target_that_comes_back_is_waited_for_when_told_so(oracle: Oracle, tmp
     assert sum(row["failure_class"] == "connect" for row in rows) >= 3
     last = [row for row in rows if row["step_end"] == "3"]
     assert all(row["status"] == "ok" for row in last[len(last) // 2 :])
+
+
+def test_users_do_not_hammer_a_server_that_fails_at_once(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(rule(QUICK, times=5), rule(error(500, "out of memory")))
+    users, seconds = 3, 6
+    ended = run(
+        ["--headless", "-H", oracle.url, "--steps", str(users), "--hold", f"{seconds}s", "--settle", "0s", "--warmup",
+         "0s", "--think-time", "0", "--no-report", "--run-dir", str(tmp_path / "run")]
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    rows = Files(tmp_path / "run").rows(rundir.REQUESTS)
+    assert {row["failure_class"] for row in rows} == {"http_500"}
+    assert {row["message"] for row in rows} == {"out of memory"}
+    assert users * seconds * 2 < len(rows) < users * (seconds + 4) * 5
