@@ -1,10 +1,11 @@
 """Profiles: those that are shipped can be used and say where they come from; a fault is one line with the key."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from loadband.sim.profile import ProfileError, load, parse, shipped
+from loadband.sim.profile import Answers, Memory, ProfileError, Refusal, Scheduler, StepTime, load, parse, shipped
 
 GOOD = """
 about = "a test"
@@ -70,3 +71,17 @@ def test_a_profile_is_found_by_name_or_by_file(tmp_path: Path) -> None:
 def test_a_shipped_profile_says_where_it_comes_from(name: str) -> None:
     about = load(name).about
     assert all(word in about for word in ("Source", "Fit", "Not reproduced"))
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_every_key_in_a_profile_that_can_be_used() -> None:
+    text = PAGE.partition("```toml\n")[2].partition("```")[0]
+    parse(text, "mine")
+    for part in (Scheduler, Memory, StepTime, Answers, Refusal):
+        assert [each.name for each in dataclasses.fields(part) if f"{each.name} =" not in text] == []
+
+
+def test_the_page_has_a_section_for_each_shipped_profile() -> None:
+    assert [name for name in shipped() if f"\n## {name}\n" not in PAGE] == []
