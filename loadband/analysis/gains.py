@@ -2,9 +2,10 @@
 
 Knows: throughput, users, the catalogue. Must not know: the fitted curve: this is the plain reading of two rows.
 
-The gain is against the next lower valid level of the same climb. Levels are not equally far apart, so remarks go by
-the gain's exponent, ln(X/X_below) / ln(N/N_below): 1 when every further user brings as much as those before, 0 when
-nothing comes. The first line that applies:
+`gain_pct` is against the next lower valid level of the same climb. A remark is against the best of all lower ones: a
+level that makes up for a dip below it has brought nothing. Levels are not equally far apart, so remarks go by the
+exponent ln(X/X_best) / ln(N/N_best): 1 when every further user brings as much as those before, 0 when nothing comes.
+The first line that applies:
 
 ==================  ================================================================================
 client-limited      the load generator was the limit
@@ -16,7 +17,7 @@ clear gain          exponent > `saturation_gain`
 near the plateau    gain >= `small_gain`
 +1.1 % only         a gain all the same, of less than `small_gain`
 no gain             within `saturation_decline` below
-past the peak       less than the level below by more than that
+past the peak       less than the best level below by more than that
 ==================  ================================================================================
 """
 
@@ -35,26 +36,33 @@ SHOWN_GAIN = 0.0005
 
 def with_gains(levels: Sequence[Level], metric: str, limits: Thresholds) -> tuple[Level, ...]:
     """The same levels with their gain and remark."""
-    return tuple(_with_gain(level, _below(level, levels, metric), metric, limits) for level in levels)
+    return tuple(_with_gain(level, _lower(level, levels, metric), metric, limits) for level in levels)
 
 
-def _below(level: Level, levels: Sequence[Level], metric: str) -> Level | None:
+def _lower(level: Level, levels: Sequence[Level], metric: str) -> list[Level]:
+    """Valid levels of the same climb with fewer users, rising."""
     lower = [
         other
         for other in levels
         if other.numbers.repeat == level.numbers.repeat
-        and other.users < level.users
+        and 0 < other.users < level.users
         and other.grade.valid
         and throughput(other, metric)
     ]
-    return max(lower, key=lambda other: other.users, default=None)
+    return sorted(lower, key=lambda other: other.users)
 
 
-def _with_gain(level: Level, below: Level | None, metric: str, limits: Thresholds) -> Level:
-    x, x_below = throughput(level, metric), None if below is None else throughput(below, metric)
-    ratio = x / x_below if x is not None and x_below else None
-    gained = level.renumbered(gain_pct=None if ratio is None else (ratio - 1) * 100)
-    return replace(gained, remark=_excluded(level, limits) or _remark(level, below, ratio, limits))
+def _with_gain(level: Level, lower: list[Level], metric: str, limits: Thresholds) -> Level:
+    gain = _ratio(level, lower[-1], metric) if lower else None
+    gained = level.renumbered(gain_pct=None if gain is None else (gain - 1) * 100)
+    best = max(lower, key=lambda other: throughput(other, metric) or 0.0, default=None)
+    told = "first level" if best is None else _remark(level, best, _ratio(level, best, metric), limits)
+    return replace(gained, remark=_excluded(level, limits) or told)
+
+
+def _ratio(level: Level, other: Level, metric: str) -> float | None:
+    x, x_other = throughput(level, metric), throughput(other, metric)
+    return x / x_other if x is not None and x_other else None
 
 
 def _excluded(level: Level, limits: Thresholds) -> str | None:
@@ -67,12 +75,10 @@ def _excluded(level: Level, limits: Thresholds) -> str | None:
     return "too many errors" if lowest > limits.error_limit else None
 
 
-def _remark(level: Level, below: Level | None, ratio: float | None, limits: Thresholds) -> str:
-    if below is None or not below.users:
-        return "first level"
+def _remark(level: Level, best: Level, ratio: float | None, limits: Thresholds) -> str:
     if not ratio:
-        return "no gain"
-    exponent = math.log(ratio) / math.log(level.users / below.users)
+        return "no gain" if ratio is None else "past the peak"
+    exponent = math.log(ratio) / math.log(level.users / best.users)
     if exponent >= limits.linear_efficiency:
         return "not saturated"
     return "clear gain" if exponent > limits.saturation_gain else _flat(ratio, limits)

@@ -123,8 +123,9 @@ class Grade:
         )
 
     def mark(self, word: str, reason: str) -> "Grade":
-        """This grade with a mark."""
-        return replace(self, marks=(*self.marks, word), remarks=(*self.remarks, reason))
+        """This grade with a mark; one that it has already gets a further reason."""
+        marks = self.marks if word in self.marks else (*self.marks, word)
+        return replace(self, marks=marks, remarks=(*self.remarks, reason))
 
     def witness(self, evidence: Evidence) -> "Grade":
         """This grade as evidence of a failing server; a client that was itself the limit proves nothing."""

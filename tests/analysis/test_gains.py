@@ -31,12 +31,18 @@ def test_the_remarks_of_a_plateau() -> None:
         (16, 100.04, "no gain"),
         (16, 97.1, "no gain"),
         (16, 96.9, "past the peak"),
-        (16, 0, "no gain"),
+        (16, 0, "past the peak"),
     ],
 )
 def test_the_catalogue_goes_by_the_exponent(users: float, x: float, remark: str) -> None:
     """From 100 at 8 users: what a further user brings, against what those before brought."""
     assert remarks([level(8, 100), level(users, x)])[1] == remark
+
+
+def test_a_level_that_makes_up_for_a_dip_has_brought_nothing() -> None:
+    levels = with_gains(ladder({1: 2093, 2: 1543, 4: 668, 8: 1064, 16: 1401, 32: 2095}), "output_tok_s", LIMITS)
+    assert [each.remark for each in levels] == ["first level", *["past the peak"] * 4, "+0.1 % only"]
+    assert [round(each.numbers.gain_pct or 0) for each in levels] == [0, -26, -57, 59, 32, 50]
 
 
 def test_thresholds_are_options() -> None:

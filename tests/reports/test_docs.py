@@ -50,7 +50,7 @@ def test_every_word_of_the_schema_is_explained() -> None:
 def test_every_remark_is_in_the_catalogue() -> None:
     source = (ROOT / "loadband" / "analysis" / "gains.py").read_text(encoding="utf-8")
     remarks = set(re.findall(r'return "([^"]+)"', source)) | {"+1.1 % only"}
-    remarks |= set(re.findall(r'"(clear gain|no gain|past the peak|too many errors)"', source))
+    remarks |= set(re.findall(r'"(clear gain|no gain|past the peak|too many errors|first level)"', source))
     table = VERDICT.partition("## What a level brings")[2].partition("\n## ")[0]
     rows = {name.strip() for row in re.findall(r"^\| ([^|`]+) \|", table, re.MULTILINE) for name in row.split(",")}
     assert rows - {"remark", "---"} == remarks
