@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loadband import rundir
-from loadband.analysis.run_files import read_cells
+from loadband.analysis.run_files import read_cells, to_numbers
 from loadband.errors import UsageError
 
 HISTORY = "_stats_history.csv"
@@ -82,13 +82,11 @@ def read_history(prefix: Path) -> History:
         raise UsageError(f"cannot read {path} ({error.strerror}): check the file and its permissions") from error
     if torn:
         notes.append(f"the torn last line of {path.name} was dropped")
-    header = [cell.strip().strip('"') for cell in text.split("\n", 1)[0].split(",")]
-    if missing := [name for name in NEEDED if name not in header]:
-        raise UsageError(f"{path} has no column {', '.join(missing)}: it is not a history of Locust 2, or is damaged")
     table = read_cells(text, path.name, notes, text_columns=("Type", "Name"), unknown=("", "N/A"))
+    if missing := [name for name in NEEDED if name not in table]:
+        raise UsageError(f"{path} has no column {', '.join(missing)}: it is not a history of Locust 2, or is damaged")
     for name in {*NEEDED, SLOW} - {"Type", "Name"}:
-        numbers = pd.to_numeric(table[name], errors="coerce") if name in table else pd.Series(np.nan, table.index)
-        table[name] = numbers.where(numbers >= 0).astype(np.float64)
+        table[name] = to_numbers(table[name]) if name in table else np.nan
     return _history(_last_test(table[table["Timestamp"].notna()], notes), notes)
 
 
@@ -137,6 +135,7 @@ def _timeline(rows: pd.DataFrame, *, failures_are_timed: bool) -> Timeline:
     """Of rows that stand at the times of `Aggregated`; what is not known at a row is as it was before."""
     known = rows[["Total Request Count", "Total Failure Count", "Total Average Response Time"]].ffill().fillna(0.0)
     count, failed, mean_ms = (known[name].to_numpy(dtype=np.float64) for name in known)
+    failed = np.minimum(failed, count)  # else a damaged cell
     timed = count if failures_are_timed else count - failed
     return Timeline(count, failed, mean_ms * timed, timed)
 

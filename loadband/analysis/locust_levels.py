@@ -89,7 +89,8 @@ def _slow_s(history: History, begin: int, end: int) -> float:
 def _level(history: History, first: int, last: int, numbers: Numbers, think_s: float | None) -> Level:
     requests = history.requests
     length = float(history.at[last] - history.at[first])
-    count, failed = _grown(requests.count, first, last), _grown(requests.failed, first, last)
+    count = _grown(requests.count, first, last)
+    failed = min(max(_grown(requests.failed, first, last), 0.0), count)
     e2e = _mean_s(requests, first, last)
     ok = count - failed
     tpot = _mean_s(history.metrics.get("TPOT"), first, last)
@@ -125,7 +126,8 @@ def _mean_s(timeline: Timeline | None, first: int, last: int) -> float | None:
     if timeline is None:
         return None
     timed = _grown(timeline.timed, first, last)
-    return _grown(timeline.time_ms, first, last) / timed / 1000 if timed > 0 else None
+    spent_ms = _grown(timeline.time_ms, first, last)
+    return spent_ms / timed / 1000 if timed > 0 and spent_ms > 0 else None
 
 
 def _marked(level: Level, limits: Thresholds) -> Level:

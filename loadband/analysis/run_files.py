@@ -109,6 +109,8 @@ def read_cells(
     """
     lines = text.split("\n")
     sound = [line for line in lines if line.count('"') % 2 == 0]
+    if not any(line.strip() for line in sound):
+        return pd.DataFrame()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         frame = pd.read_csv(
@@ -134,17 +136,19 @@ def _typed(frame: pd.DataFrame, columns: tuple[str, ...], name: str, notes: list
         if column in TEXT:
             typed[column] = frame[column].fillna("").astype(object) if column in frame else ""
         elif column in frame:
-            cells = frame[column]
-            # through text: a whole number of 400 digits is parsed to an int that no float can hold
-            plain = cells if cells.dtype.kind in "fiu" else cells.astype(str)
-            numbers = pd.to_numeric(plain, errors="coerce").astype(np.float64)
-            numbers = numbers.where(numbers.abs() < BEYOND_MEASURE)
-            if column not in SIGNED:
-                numbers = numbers.where(numbers >= 0)
-            strange += int((numbers.isna() & cells.notna()).sum())
-            typed[column] = numbers
+            typed[column] = to_numbers(frame[column], signed=column in SIGNED)
+            strange += int((typed[column].isna() & frame[column].notna()).sum())
         else:
             typed[column] = np.nan
     if strange:
         notes.append(f"{strange} cells of {name} are no numbers that can be, and count as unknown")
     return pd.DataFrame(typed, columns=list(columns), index=frame.index)
+
+
+def to_numbers(cells: "pd.Series[Any]", *, signed: bool = False) -> "pd.Series[float]":
+    """Cells as floats; what no measurement can be is unknown."""
+    # through text: a whole number of 400 digits is parsed to an int that no float can hold
+    plain = cells if cells.dtype.kind in "fiu" else cells.astype(str)
+    numbers = pd.to_numeric(plain, errors="coerce").astype(np.float64)
+    numbers = numbers.where(numbers.abs() < BEYOND_MEASURE)
+    return numbers if signed else numbers.where(numbers >= 0)

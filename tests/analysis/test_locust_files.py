@@ -153,6 +153,17 @@ def test_torn_and_damaged_lines(tmp_path: Path) -> None:
     assert "1 damaged lines of x_stats_history.csv were dropped" in analysis.notes
 
 
+@pytest.mark.parametrize("cell", ["9" * 400, "-5", "1e308", "nan", "none"])
+@pytest.mark.parametrize("column", [0, 1, 4, 5, 6])
+def test_what_no_count_can_be_is_unknown(tmp_path: Path, cell: str, column: int) -> None:
+    rows = resting([5 * n for n in range(60)])
+    cells = rows[30].split(",")
+    cells[column] = cell
+    rows[30] = ",".join(cells)
+    levels = of_locust(history(tmp_path, rows)).verdict.levels
+    assert [level.numbers.req_s for level in levels] == pytest.approx([5.0] * len(levels), rel=0.05)
+
+
 def test_a_name_with_commas_and_quotes_survives(tmp_path: Path) -> None:
     rows = [line for n in range(40) for line in (
         f'{BEGIN + n},8,POST,"/v1/chat, long ""x""",{5 * n},0,1000', f"{BEGIN + n},8,,Aggregated,{5 * n},0,1000"
@@ -165,6 +176,11 @@ def test_a_name_with_commas_and_quotes_survives(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no column User Count, Total Failure Count"):
         of_locust(history(tmp_path, [], "Timestamp,Type,Name,Total Request Count,Total Average Response Time"))
+    with pytest.raises(UsageError, match="has no column Timestamp"):
+        of_locust(history(tmp_path, ["1,2"], f'"{NEEDED}'))
+    (tmp_path / "x_stats_history.csv").write_text("")
+    with pytest.raises(UsageError, match="has no column Timestamp"):
+        of_locust(tmp_path / "x")
     with pytest.raises(UnansweredError, match="no number of users rested"):
         of_locust(history(tmp_path, []))
     with pytest.raises(UnansweredError, match="no number of users rested"):

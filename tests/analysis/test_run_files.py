@@ -95,6 +95,11 @@ def test_a_quote_that_never_closes_costs_its_own_line_only(run: Path) -> None:
     assert files.notes == ("1 damaged lines of requests.csv were dropped",)
 
 
+def test_a_header_that_is_all_there_is_and_damaged(run: Path) -> None:
+    (run / HISTOGRAMS).write_text('"' + ",".join(COLUMNS[HISTOGRAMS]) + "\n")
+    assert read_run_files(run).histograms.empty
+
+
 @pytest.mark.parametrize("cell", ["9" * 400, "inf", "nan", "abc", "-1790000001.5"])
 def test_what_no_clock_can_show_is_unknown(run: Path, cell: str) -> None:
     edit(run / REQUESTS, "1790000001.5", cell)
