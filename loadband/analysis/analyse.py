@@ -10,15 +10,18 @@ from typing import Any
 
 import pandas as pd
 
+from loadband import rundir
 from loadband.analysis.client_health import WORKER_LOST
 from loadband.analysis.level import Level
 from loadband.analysis.locust_files import HISTORY, read_history
-from loadband.analysis.locust_levels import SHORTEST_S, levels_of_history
-from loadband.analysis.run_files import RunFiles, read_run_files
+from loadband.analysis.locust_levels import levels_of_history
+from loadband.analysis.locust_stretches import SHORTEST_S, held, rested
+from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.verdict import Facts, Verdict, judge
+from loadband.analysis.windows import Step, steps_of
 from loadband.errors import UnansweredError
 from loadband.record import Status
 from loadband.slo import Limit, parse_slo
@@ -74,15 +77,25 @@ def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits:
     """The verdict of Locust's own CSV files, `<prefix>_stats_history.csv`. Raises UsageError, UnansweredError."""
     objectives = parse_slo(slo) if slo else ()
     history = read_history(prefix)
-    levels = levels_of_history(history, think_s, objectives, limits)
+    notes = list(history.notes)
+    stretches = held(steps_beside(prefix, notes), history)
+    if stretches:
+        notes.append("levels are the holds of the run's own steps.csv; all numbers are Locust's")
+    levels = levels_of_history(history, stretches or rested(history), think_s, objectives, limits)
     if not levels:
         wanted = f"hold each level for at least {SHORTEST_S:g} s after settling"
         raise UnansweredError(f"no number of users rested in {prefix}{HISTORY}: {wanted}")
-    notes = [*history.notes, "Locust's files count no tokens: throughput is successful requests per second"]
+    notes.append("Locust's files count no tokens: throughput is successful requests per second")
     if not history.ours:
         notes.append("failed requests are inside the mean times of this file")
     facts = Facts(ladder=len({level.users for level in levels}) > 1)
     return Analysis(prefix.name, judge(levels, objectives, limits, facts), notes=tuple(notes))
+
+
+def steps_beside(prefix: Path, notes: list[str]) -> tuple[Step, ...]:
+    """The steps of the run of ours whose files these are; empty of any other."""
+    path = prefix.with_name(rundir.STEPS)
+    return steps_of(read_file(path, notes), None) if path.is_file() else ()
 
 
 def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:

@@ -93,7 +93,7 @@ def metric_of(levels: Iterable[Level]) -> str:
     """The best throughput column that every valid level has, and that is above 0 somewhere."""
     valid = [level for level in levels if level.grade.valid]
     for metric in METRICS:
-        values = [level.numbers.get(metric) for level in valid]
+        values = [throughput(level, metric) for level in valid]
         if values and all(value is not None for value in values) and any(values):
             return metric
     return METRICS[0]

@@ -128,7 +128,7 @@ def _evidence(rungs: list[_Rung]) -> tuple[Failure | None, list[str]]:
         sound_above = [each for each in rungs[place + 1 :] if each.valid]
         for level in rung.levels:
             evidence = level.grade.evidence
-            if evidence is None:
+            if evidence is None or evidence.mode == "errors":  # judged by their rate
                 continue
             passed = rung.valid or len(sound_above) >= CONSECUTIVE
             if evidence.mode == "outage" and evidence.healed and passed:

@@ -81,7 +81,7 @@ class Evidence:
     """Why a level speaks of a failing server, though its numbers may be good for nothing."""
 
     mode: str
-    """`outage` or `timeout`."""
+    """`outage`, `timeout`, or `errors` where nothing succeeded."""
     sentence: str
     healed: bool = False
     """Success came back within the level."""

@@ -34,6 +34,8 @@ class HoldData:
     seconds: pd.DataFrame
     itl: dict[str, Histogram]
     """By scenario."""
+    prompt_tokens: float = 0.0
+    """Of ok and cut requests whose first token came in the hold."""
 
     def ok(self) -> pd.DataFrame:
         """Successes."""
@@ -100,11 +102,13 @@ def _latency(ok: pd.DataFrame, column: str, *percents: int) -> dict[str, float |
 
 
 def _token_rates(data: HoldData) -> tuple[float | None, float | None]:
-    """Output and prompt tokens per second; None without a second on record."""
+    """Output and prompt tokens per second; None without a second on record, or when nothing but failures ended."""
     if data.seconds.empty:
         return None, None
     output = windows.per_second(data.seconds, data.hold, "output_tokens_ok", "output_tokens_cut")
-    return output, windows.per_second(data.seconds, data.hold, "prompt_tokens")
+    if not output and data.ok().empty:
+        return None, None
+    return output, data.prompt_tokens / data.hold.length
 
 
 def _binned_cv(per_second: NDArray[np.float64]) -> float | None:

@@ -3,8 +3,8 @@
 Knows: silence, refused connections, an engine's last words. Must not know: whether the client was healthy, or what
 the verdict makes of it.
 
-Three signs. *Silence*: no success for longer than max(3 x E2E p99, min(30 s, hold)) while users were there and no
-token arrived (a slow server still streams). *Refused*: connections refused, and nothing but, for 2 s or more. *Last
+Three signs. *Silence*: no success for longer than max(3 x E2E p99, min(30 s, hold)) while users were there, no
+token arrived (a slow server still streams) and nothing was answered (a server that says 500 is there: these are errors). *Refused*: connections refused, and nothing but, for 2 s or more. *Last
 words*: the server says that its engine died or ran out of memory, and no success follows for 2 s. One refused
 connection among successes is a full backlog, not an outage.
 """
@@ -25,6 +25,9 @@ QUIET_S = 2.0
 FEWEST_REFUSED = 3
 AFTERMATH_S = 30.0
 """How long after a hold a refusal still speaks of its level."""
+
+ANSWERED = re.compile("http_|throttled|context_length|stream_error|empty|not_a_stream|protocol")
+"""Begins of the classes of requests that failed and yet had an answer."""
 
 LAST_WORDS = re.compile(
     r"engine ?core encountered|engine ?dead|engine (?:process |loop )?(?:has )?(?:died|failed)|out of memory"
@@ -61,10 +64,13 @@ def _silence(
     inside = good[good <= hold.end]
     p99 = percentile(windows.numbers(near[near["status"] == Status.OK], "e2e_s"), 99) or e2e_before or 0.0
     patience = max(3 * p99, min(30.0, hold.length))
+    refusals = windows.numbers(near[near["failure_class"].str.match(ANSWERED)], "ended_at")
     edges = np.concatenate([[hold.begin], inside, [hold.end]])
     gaps = np.diff(edges)
     for place in np.flatnonzero(gaps >= patience if not inside.size else gaps > patience):
         begin, end = edges[place], edges[place + 1]
+        if bool(((refusals > begin) & (refusals < end)).any()):
+            continue
         within = seconds[(seconds["second"] >= begin) & (seconds["second"] + 1 <= end)]
         arrived = (
             within[["output_tokens_ok", "output_tokens_failed", "output_tokens_cut"]].to_numpy(dtype=np.float64).sum()

@@ -61,7 +61,7 @@ def read_run_files(path: Path) -> RunFiles:
     run, notes = sound_facts(rundir.read_run(path))
     if run.get("ended") is None:
         notes.append("the run has not ended or was killed: this covers what it had written so far")
-    tables = {name: _read(path / name, notes) for name in rundir.COLUMNS}
+    tables = {name: read_file(path / name, notes) for name in rundir.COLUMNS}
     return RunFiles(
         run=run,
         requests=tables[rundir.REQUESTS],
@@ -73,7 +73,7 @@ def read_run_files(path: Path) -> RunFiles:
     )
 
 
-def _read(path: Path, notes: list[str]) -> pd.DataFrame:
+def read_file(path: Path, notes: list[str]) -> pd.DataFrame:
     """One table with exactly the columns of its kind."""
     columns = rundir.COLUMNS[path.name]
     try:

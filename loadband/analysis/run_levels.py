@@ -96,6 +96,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         ended=windows.ended_inside(context.requests, step.hold),
         seconds=windows.seconds_inside(context.seconds, step.hold),
         itl=windows.merged_histograms(context.files.histograms, step.hold, "itl", by="scenario"),
+        prompt_tokens=windows.prompt_tokens_inside(context.requests, step.hold),
     )
     parts = windows.seconds_inside(context.files.seconds, step.hold) if context.scenarios else None
     numbers = measure(step, data, context.slo)
@@ -145,6 +146,7 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
         grade = _with_evidence(grade, evidence)
     elif ran_into := validity.timeout_of(data, context.timeouts, limits):
         grade = grade.witness(ran_into)
+    grade = validity.check_success(grade, data)
     grade = validity.check_delivery(grade, numbers, data)
     grade = validity.check_books(grade, numbers, context.requests, data, limits)
     grade = validity.check_length(grade, numbers, limits)

@@ -49,6 +49,17 @@ def check_delivery(grade: Grade, numbers: Numbers, data: HoldData) -> Grade:
     return grade
 
 
+def check_success(grade: Grade, data: HoldData) -> Grade:
+    """A level at which nothing but failures ended has no throughput: not valid, yet it speaks of the server."""
+    failed = data.server_failed()
+    if len(data.ok()) or failed.empty or (grade.evidence and grade.evidence.mode == "outage"):
+        return grade
+    kind = str(failed["failure_class"].mode().iloc[0])
+    told = next((f": {words}" for words in failed.loc[failed["failure_class"] == kind, "message"] if words), "")
+    sentence = f"no request succeeded, {len(failed):,} failed ({kind}{told})"
+    return grade.refuse(sentence).witness(grade.evidence or Evidence("errors", sentence))
+
+
 def check_books(grade: Grade, numbers: Numbers, requests: pd.DataFrame, data: HoldData, limits: Thresholds) -> Grade:
     """Little's law, and tokens against requests."""
     if numbers.in_flight:

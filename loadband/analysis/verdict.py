@@ -19,12 +19,16 @@ from loadband.analysis.regions import Operating, Saturation, linear_region, oper
 from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
 from loadband.analysis.thresholds import Thresholds
 from loadband.errors import ExitCode
+from loadband.record import FailureClass
 from loadband.slo import Limit
 
 LOWERING = frozenset(
     {"unfinished", "little", "short", "few_rounds", "drifting", "in_waves", "mix", "tokens_per_request"}
 )
 """Marks that touch the throughput curve; the others touch percentiles or error rates and speak for themselves."""
+
+UNREACHED = (FailureClass.CONNECT, FailureClass.TLS, FailureClass.TIMEOUT_CONNECT)
+"""Classes of requests that found no server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +166,18 @@ def _few(words: list[str]) -> str:
     return ", ".join(words[:3]) + more
 
 
+def _went_away(level: Level) -> bool:
+    """Whether the server was gone, or could not be reached; one that still says why it fails is there."""
+    evidence = level.grade.evidence
+    if evidence is None:
+        return False
+    return any(name in UNREACHED for name in level.failures) if level.failures else evidence.mode == "outage"
+
+
 def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
     """The first that applies, in the order of `ExitCode`."""
     valid = any(level.grade.valid for level in verdict.levels)
-    away = facts.target_lost or any(level.grade.evidence for level in verdict.levels)
-    if not valid and away:
+    if not valid and (facts.target_lost or any(_went_away(level) for level in verdict.levels)):
         return ExitCode.UNREACHABLE
     limited = any(level.grade.client_limited for level in verdict.levels)
     operating = verdict.operating

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from loadband.histogram import Histogram
 from loadband.plan import MAX_DURATION_S
+from loadband.record import Status
 
 Floats = NDArray[np.float64]
 
@@ -99,6 +100,13 @@ def ended_inside(requests: pd.DataFrame, hold: Hold) -> pd.DataFrame:
     """Requests of `with_end` that ended in the hold, both edges included; those of the warm-up are of no level."""
     inside = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= hold.end)]
     return inside[~inside["flags"].str.contains(WARM_UP)]
+
+
+def prompt_tokens_inside(requests: pd.DataFrame, hold: Hold) -> float:
+    """Prompt tokens of ok and cut requests whose first token came in the hold: `seconds.csv` adds those that failed."""
+    first = requests["started_at"] + requests["ttft_s"]
+    served = requests["status"].isin([Status.OK, Status.CUT])
+    return float(requests.loc[served & (first >= hold.begin) & (first <= hold.end), "prompt_tokens"].sum())
 
 
 def open_seconds(requests: pd.DataFrame, hold: Hold) -> float:

@@ -20,6 +20,14 @@ NEEDED = "Timestamp,User Count,Type,Name,Total Request Count,Total Failure Count
 BEGIN = 1795961360
 
 
+def alone(prefix: Path) -> Path:
+    """Locust's file without the run's own beside it."""
+    there = prefix.parent / "alone"
+    there.mkdir()
+    (there / "locust_stats_history.csv").write_bytes((prefix.parent / "locust_stats_history.csv").read_bytes())
+    return there / "locust"
+
+
 def of_locust(prefix: Path, slo: str | None = None, think_s: float | None = None) -> Analysis:
     return analyse_locust(prefix, slo, think_s, LIMITS)
 
@@ -35,9 +43,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return built
 
 
-def test_the_levels_are_those_of_our_own_records(built: Built) -> None:
+@pytest.mark.parametrize("where", ["beside", "alone"])
+def test_the_levels_are_those_of_our_own_records(built: Built, where: str) -> None:
+    """The same holds when the run's steps lie beside; else the same load, seen in other seconds."""
     ours = analyse_run(built.path, None, LIMITS).verdict.levels
-    theirs = of_locust(built.path / "locust").verdict.levels
+    analysis = of_locust(built.path / "locust" if where == "beside" else alone(built.path / "locust"))
+    theirs = analysis.verdict.levels
+    assert any("steps.csv" in note for note in analysis.notes) is (where == "beside")
     assert [level.users for level in theirs] == [level.users for level in ours] == [4, 8, 16, 32, 64]
     for our, their in zip(ours, theirs, strict=True):
         for name in ("req_s", "e2e_mean_s", "ttft_mean_s", "tpot_mean_s", "tok_s_user"):
@@ -63,7 +75,7 @@ def test_percentiles_of_a_level_are_not_in_these_files(built: Built) -> None:
 
 def test_repeats_are_climbs(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", Build(levels=(2, 4, 8), hold_s=20.0, repeats=2))
-    levels = of_locust(write_history(built)).verdict.levels
+    levels = of_locust(alone(write_history(built))).verdict.levels
     assert [(level.users, level.numbers.repeat) for level in levels] == [(n, r) for r in (1, 2) for n in (2, 4, 8)]
 
 

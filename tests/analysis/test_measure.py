@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_the_clients_own_failures_are_never_the_servers() -> None:
 
 def test_system_throughput_and_speed_of_a_user_are_two_numbers() -> None:
     """Four users, each 100 tokens over exactly 10 s: system 40 tokens/s, a user 10."""
-    hold = data(*[ok(10.0, tpot_s=0.1)] * 4, tokens=(40,) * 10)
+    hold = replace(data(*[ok(10.0, tpot_s=0.1)] * 4, tokens=(40,) * 10), prompt_tokens=50.0)
     numbers = measure(STEP, hold, ())
     assert numbers.output_tok_s == pytest.approx(40)
     assert numbers.tok_s_user == pytest.approx(10)

@@ -103,9 +103,10 @@ SITUATIONS: dict[str, Callable[[Path], Arguments]] = {
     "a table without `users` or without a throughput": of_table("users,ttft_p95_s\n1,0.2\n"),
     "a table with words, NaN or negative numbers": of_table("users,req_s\n1,-3\n"),
     "the report cannot be written": no_room_for_the_report,
-    "the target went away before any level was valid": of_run(
+    "the target went away, or could not be reached, before any level was valid": of_run(
         replace(ONE, change=gone_from(0), run={"how": "target_lost"})
     ),
+    "every request failed, though the server answered": of_run(replace(ONE, fail_share={8: 1.0})),
     "no level was held": no_level_was_held,
     "a ladder of too few valid levels, or too far apart": of_table("users,output_tok_s\n1,100\n2,198\n"),
     "the client was the limit where the answer lies": of_run(replace(BUILD, lag_s=0.2)),
