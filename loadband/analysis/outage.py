@@ -4,8 +4,9 @@ Knows: silence, refused connections, an engine's last words. Must not know: whet
 the verdict makes of it.
 
 Three signs. *Silence*: no success for longer than max(3 x E2E p99, min(30 s, hold)) while users were there, no
-token arrived (a slow server still streams) and nothing was answered (a server that says 500 is there: these are errors). *Refused*: connections refused, and nothing but, for 2 s or more. *Last
-words*: the server says that its engine died or ran out of memory, and no success follows for 2 s. One refused
+token arrived (a slow server still streams) and nothing was answered (a server that says 500 is there: these are
+errors). *Refused*: connections refused, and nothing but, for 2 s or more. *Last words*: the server says that its
+engine died or ran out of memory, and no success follows for 2 s. One refused
 connection among successes is a full backlog, not an outage.
 """
 
