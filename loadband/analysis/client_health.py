@@ -28,6 +28,9 @@ WORKER_LOST = "worker_lost"
 SILENT_S = 5.0
 """Workers report each second: one that does not for this long was lost, or as good as."""
 
+NOTICED_S = 6.0
+"""A worker died at most so long before the master called it missing."""
+
 SCHEDULE_LAG_GROWTH_S = 0.1
 
 
@@ -37,11 +40,11 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     during = workers[(workers["second"] >= np.floor(hold.begin)) & (workers["second"] <= hold.end)]
     grade = _check_lag(grade, numbers, worst_lag(files.histograms, workers, hold), limits)
     grade = _check_cpu(grade, during, limits)
-    gone = _gone(workers, hold)
     lost = files.requests[files.requests["status"] == Status.LOST]  # nobody knows when they ended
-    if gone or bool(lost["started_at"].between(hold.begin, hold.end).any()):
-        names = f" ({', '.join(gone)})" if gone else ""
-        grade = grade.refuse(f"a worker was lost{names}", client_limited=True, word=WORKER_LOST)
+    gone = {*_gone(workers, hold), *_names(lost[lost["started_at"].between(hold.begin, hold.end)])}
+    if gone:
+        reason = f"a worker was lost ({', '.join(sorted(gone))})"
+        grade = grade.refuse(reason, client_limited=True, word=WORKER_LOST)
     own = int((ended["failure_class"] == FailureClass.CLIENT).sum())
     if own:
         reason = f"the client ran out of descriptors or ports ({own} requests): raise `ulimit -n` or use more machines"
@@ -51,14 +54,18 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     return grade
 
 
-def _gone(workers: pd.DataFrame, hold: Hold) -> list[str]:
-    """Workers that were seen before the hold's end, and then called missing or silent until it."""
-    begun = workers[workers["second"] <= hold.end]
-    last = begun.groupby("worker")["second"].max()
-    silent = set(last.index[last < hold.end - SILENT_S])
-    heard = set(begun.loc[begun["second"] >= hold.begin - SILENT_S, "worker"])
-    missing = set(begun.loc[(begun["second"] >= hold.begin) & begun["state"].isin(LOST_STATES), "worker"])
-    return sorted(str(name) for name in (silent & heard) | missing)
+def _gone(workers: pd.DataFrame, hold: Hold) -> set[str]:
+    """Workers that were called missing up to `NOTICED_S` after the hold, or fell silent in it without a word."""
+    called = workers["state"].isin(LOST_STATES)
+    missing, reports = workers[called], workers[~called & (workers["second"] <= hold.end)]
+    during = missing[(missing["second"] >= hold.begin) & (missing["second"] - NOTICED_S <= hold.end)]
+    last = reports.groupby("worker")["second"].max()
+    silent = last.index[(last < hold.end - SILENT_S) & (last >= hold.begin - SILENT_S)]
+    return _names(during) | ({str(name) for name in silent} - _names(missing))
+
+
+def _names(rows: pd.DataFrame) -> set[str]:
+    return {str(name) for name in rows["worker"]}
 
 
 def worst_lag(histograms: pd.DataFrame, workers: pd.DataFrame, hold: Hold) -> float | None:

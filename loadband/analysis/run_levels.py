@@ -124,7 +124,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
 def _never_held(step: Step, context: _Context) -> Level:
     numbers = Numbers(step=step.step, repeat=step.repeat, users=step.users, offered_req_s=step.offered_req_s)
     ended = f" (ended by {step.ended_by})" if step.ended_by else ""
-    grade = Grade().refuse(f"never held{ended}")
+    grade = Grade().refuse("the run stopped as the hold began" if step.unfinished else f"never held{ended}")
     if step.step == context.target_lost_step:
         grade = _with_evidence(grade, Evidence("outage", "the target went away before the level was held"))
     return Level(numbers, grade)

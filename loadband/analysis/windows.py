@@ -51,18 +51,18 @@ class Step:
     hold: Hold | None
     """None when the step was never held."""
     unfinished: bool = False
-    """The run stopped inside the hold, which then ends with the last second written."""
+    """The hold has no end on record: it is that of what was written, or the moment the next level was asked for."""
 
 
 def steps_of(table: pd.DataFrame, last_second: float | None) -> tuple[Step, ...]:
     """Steps by number; of several rows for a step the last counts. `last_second`: end of what was written."""
     steps: list[Step] = []
     rows = table[table["step"].notna()].drop_duplicates("step", keep="last").sort_values("step")
-    for row in rows.to_dict("records"):
+    for row, next_asked in zip(rows.to_dict("records"), rows["asked_at"].shift(-1), strict=True):
         begin, end = _known(row["hold_from"]), _known(row["hold_to"])
         unfinished = begin is not None and end is None
         if unfinished:
-            end = last_second
+            end = last_second if np.isnan(next_asked) else float(next_asked)
         whole = begin is not None and end is not None and 0 < end - begin <= MAX_DURATION_S
         hold = Hold(begin, end) if whole and begin is not None and end is not None else None
         steps.append(

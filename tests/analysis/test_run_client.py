@@ -76,6 +76,33 @@ def test_a_worker_that_is_missing_is_lost(tmp_path: Path) -> None:
     assert levels_of(built.path)[0].grade.client_limited
 
 
+@pytest.mark.parametrize(
+    ("noticed", "limited"),
+    [
+        (-9.0, [False, False, False]),
+        (-1.0, [True, False, False]),
+        (5.0, [True, False, False]),
+        (6.5, [False, True, False]),
+        (20.0, [False, True, False]),
+    ],
+)
+def test_a_worker_died_up_to_six_seconds_before_it_was_missed(
+    tmp_path: Path, noticed: float, limited: list[bool]
+) -> None:
+    """`noticed`: after the end of the first hold; settling takes 6 s, the worker had fallen silent 4 s before."""
+    built = build_run(tmp_path / "run", SHORT)
+    end = built.holds[0][3]
+    at = end + noticed if noticed > -9 else built.holds[0][2] - 1
+    head, *rows = (built.path / WORKERS).read_text().splitlines()
+    other = [row.replace(",w1,", ",w2,") for row in rows if float(row.split(",")[0]) < at - 4]
+    (built.path / WORKERS).write_text("\n".join([head, *rows, *other, f"{at},w2,0,0,,,,missing"]) + "\n")
+    grades = [level.grade for level in levels_of(built.path)]
+    assert [grade.client_limited for grade in grades] == limited
+    if True in limited:
+        assert "a worker was lost (w2)" in grades[limited.index(True)].reasons[0]
+        assert analyse_run(built.path, None, LIMITS).verdict.exit_code == 3
+
+
 def test_descriptors_that_run_out_are_the_clients(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", SHORT, fail_share={16: 0.1}, failure_class="client")
     last = levels_of(built.path)[-1]

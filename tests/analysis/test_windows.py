@@ -94,6 +94,12 @@ def test_a_hold_that_the_run_did_not_survive_ends_with_what_was_written() -> Non
     assert step.unfinished
 
 
+def test_a_step_without_an_end_gives_way_to_the_next() -> None:
+    """The row of its end was torn: what follows is of another level."""
+    table = steps((1, 2, 50, None, ""), (2, 4, 90, 120, "hold")).assign(asked_at=[44.0, 80.0])
+    assert [step.hold for step in windows.steps_of(table, 125)] == [Hold(50, 80), Hold(90, 120)]
+
+
 def test_gaps_of_the_seconds_inside_are_merged_over_workers() -> None:
     def row(second: int, worker: str, value: float) -> dict[str, object]:
         one = Histogram([value])

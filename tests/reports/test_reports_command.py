@@ -176,6 +176,23 @@ def test_a_report_that_cannot_be_written(built: Built, tmp_path: Path, capsys: p
     assert "cannot write the report" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("levels", "begins"), [((8,), "8 users: "), ((4, 8), "No best number of users: ")])
+def test_a_run_killed_in_mid_hold_has_that_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], levels: tuple[int, ...], begins: str
+) -> None:
+    built = build_run(tmp_path / "run", Build(levels=levels, hold_s=30.0), run={"ended": None, "how": None})
+    *rows, last = (built.path / "steps.csv").read_text().splitlines()
+    begun = ",".join([*last.split(",")[:7], "", ""])
+    (built.path / "steps.csv").write_text("\n".join([*rows, begun]) + "\n")
+    main([str(built.path)])
+    said = capsys.readouterr().out
+    assert "No level was held" not in said
+    assert f"\n{begins}" in said
+    assert "unfinished" in said
+    verdict = validated((built.path / "report" / "verdict.json").read_text())
+    assert verdict["levels"][-1]["hold_s"] == pytest.approx(30, abs=1)
+
+
 def test_a_run_without_a_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=10.0))
     for name in ("steps.csv", "requests.csv", "seconds.csv"):
