@@ -1,4 +1,4 @@
-"""The Ascend profile against the published table: `python benchmarks/simulator_ascend.py [--fit]`.
+"""The Ascend profile against the published table: `python -m benchmarks.simulator_ascend [--fit]`.
 
 522 tokens in, 128 out, no pauses. `--fit` searches the two free constants of the step time (base, per sequence) for the
 smallest largest residual over the rows where the table is consistent; without it the profile is simulated as it is.

@@ -1,4 +1,4 @@
-"""Events that the simulated server sends per second of one core: `python benchmarks/simulator_events.py`.
+"""Events that the simulated server sends per second of one core: `python -m benchmarks.simulator_events`.
 
 The server is a process of its own with steps of a millisecond; clients here read and count `data:` lines. What counts
 is the server's own processor time, so that it says the same on a busy machine.

@@ -1,4 +1,4 @@
-"""What a profile's right answer is: `python benchmarks/simulator_truth.py a100-qwen2.5-32b-q4`.
+"""What a profile's right answer is: `python -m benchmarks.simulator_truth a100-qwen2.5-32b-q4`.
 
 An hour of virtual time for each number of users, no pauses, the engine's own answer lengths. Throughput and mean
 response time come straight from the engine; nothing of the analysis is used. Operating point: the largest

@@ -10,6 +10,7 @@ time; tokens are counted when they come; in flight is the time average. When the
 
 import heapq
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -71,21 +72,30 @@ class _Tally:
 
 
 @dataclass(slots=True)
-class _Asked:
+class Asked:
+    """One request of a virtual user."""
+
     user: int
     asked_at: float
-    first_at: float | None = None
+    sequence: Sequence
+    stamps: list[float] = field(default_factory=list)
+    """When each of its tokens came."""
 
 
 class VirtualRun:
     """One load on one engine."""
 
-    def __init__(self, profile: Profile, load: Load, seed: int) -> None:
+    def __init__(
+        self, profile: Profile, load: Load, seed: int, watch: Callable[[Asked], None] | None = None
+    ) -> None:  # fmt: skip
+        """`watch` is shown every request once its answer is whole."""
+        self._watch = watch
         self.engine = Engine(profile, seed)
         self._load = load
         self._random = random.Random(f"{seed} users")
         self._calls: list[tuple[float, int]] = []
-        self._open: dict[int, _Asked] = {}
+        self.open: dict[int, Asked] = {}
+        """What is in flight, by the number of its sequence."""
         self._rate: float | None = None
         self.now = 0.0
 
@@ -95,7 +105,12 @@ class VirtualRun:
             heapq.heappush(self._calls, (self._random.random(), user))
         return self._run(users, settle_s, measured_s)
 
-    def open(self, req_s: float, settle_s: float, measured_s: float) -> Outcome:
+    def joining(self, joins: Iterable[tuple[float, int]], end_s: float) -> Outcome:
+        """Users who come one after the other, each at its time, and stay: `(seconds, user)`."""
+        self._calls = sorted(joins)
+        return self._run(len(self._calls), 0.0, end_s)
+
+    def arriving(self, req_s: float, settle_s: float, measured_s: float) -> Outcome:
         """Poisson arrivals."""
         self._rate = req_s
         heapq.heappush(self._calls, (self._random.expovariate(req_s), 0))
@@ -123,7 +138,7 @@ class VirtualRun:
         return self._outcome(tally, asked, died)
 
     def _pass(self, tally: _Tally, until: float) -> None:
-        tally.busy += max(0.0, until - max(self.now, tally.begin)) * len(self._open)
+        tally.busy += max(0.0, until - max(self.now, tally.begin)) * len(self.open)
         self.now = until
 
     def _ask(self, tally: _Tally, user: int) -> None:
@@ -139,23 +154,25 @@ class VirtualRun:
             if self._rate is None:
                 heapq.heappush(self._calls, (self.now + BACK_OFF_S, user))
             return
-        self._open[sequence.number] = _Asked(user, self.now)
+        self.open[sequence.number] = Asked(user, self.now, sequence)
 
     def _take(self, tally: _Tally) -> None:
         counted = self.now >= tally.begin
         for sequence in self.engine.end():
-            asked = self._open[sequence.number]
+            asked = self.open[sequence.number]
             tally.tokens += counted
-            if asked.first_at is None:
-                asked.first_at = self.now
+            asked.stamps.append(self.now)
+            if sequence.generated == 1:
                 tally.prompt_tokens += sequence.prompt_tokens if counted else 0
             if sequence.state == FINISHED:
-                self._finish(tally, sequence, asked, counted)
+                self._finish(tally, asked, counted)
 
-    def _finish(self, tally: _Tally, sequence: Sequence, asked: _Asked, counted: bool) -> None:
-        del self._open[sequence.number]
-        if counted and asked.first_at is not None:
-            tally.ttfts.append(asked.first_at - asked.asked_at)
+    def _finish(self, tally: _Tally, asked: Asked, counted: bool) -> None:
+        del self.open[asked.sequence.number]
+        if self._watch is not None:
+            self._watch(asked)
+        if counted:
+            tally.ttfts.append(asked.stamps[0] - asked.asked_at)
             tally.e2es.append(self.now - asked.asked_at)
         if self._rate is None:
             pause = REACTION_S + self._random.uniform(*self._load.think_s)
@@ -185,4 +202,4 @@ def open_loop(
     profile: Profile, req_s: float, load: Load, *, settle_s: float = 60.0, measured_s: float = 600.0, seed: int = 1
 ) -> Outcome:
     """What requests see that arrive at `req_s` per second, whatever the server does."""
-    return VirtualRun(profile, load, seed).open(req_s, settle_s, measured_s)
+    return VirtualRun(profile, load, seed).arriving(req_s, settle_s, measured_s)
