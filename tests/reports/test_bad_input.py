@@ -89,8 +89,8 @@ def test_a_spoilt_run_has_an_answer_with_its_reason(
 
 def test_a_server_that_fails_every_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = build_run(tmp_path / "run", BUILD, fail_share=dict.fromkeys(BUILD.levels, 1.0)).path
-    assert main([str(run)]) == 4, "nothing can be said of it"
-    assert "Failure point at or below 2, outage: at 2 users: no success for 30 s" in capsys.readouterr().out
+    assert main([str(run)]) == 3, "it is there, and nothing can be said of its speed"
+    assert "Failure point at or below 2, errors: 100.0% of the requests failed at 2 users" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
