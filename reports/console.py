@@ -19,7 +19,8 @@ from reports import cells
 from reports.cells import NOTHING
 from reports.parts import SCENARIO_HEADERS, scenario_rows, shown_level
 from reports.serving_block import serving_block
-from reports.wording import UNITS, people, summary
+from reports.units import named, unit
+from reports.wording import people, summary
 
 PLAIN_WIDTH = 160
 MOST_REASONS = 12
@@ -40,7 +41,7 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     shown = shown_level(verdict)
     if shown is not None and shown.scenarios:
         console.print()
-        console.print(_scenarios(shown))
+        console.print(_scenarios(shown, verdict))
     if shown is not None and analysis.run:
         console.print(f"\nAt {people(shown.users)}:")
         console.print(Text(serving_block(analysis, shown)))
@@ -59,8 +60,8 @@ def print_report(analysis: Analysis, where: str | None) -> None:
 def _table(title: str, verdict: Verdict) -> Table:
     table = Table(title=escape(title), box=None, title_justify="left", header_style="bold", padding=(0, 1))
     repeats = len({level.numbers.repeat for level in verdict.levels}) > 1
-    headers = ["users", *(["repeat"] if repeats else []), "in flight", UNITS[verdict.metric], "gain %"]
-    headers += ["TTFT p50", "TTFT p95", "TPOT p50", "E2E p50", "errors"]
+    headers = ["users", *(["repeat"] if repeats else []), "in flight", unit(verdict), "gain %"]
+    headers += ["TTFT p50", "TTFT p95", named("TPOT p50", verdict), "E2E p50", "errors"]
     rows = [_cells(level, verdict.metric, repeats=repeats) for level in verdict.levels]
     headers += ["remark"]
     kept = [place for place, _ in enumerate(headers) if any(row[place] != NOTHING for row in rows)]
@@ -72,11 +73,11 @@ def _table(title: str, verdict: Verdict) -> Table:
     return table
 
 
-def _scenarios(level: Level) -> Table:
+def _scenarios(level: Level, verdict: Verdict) -> Table:
     """What each scenario of the mix felt at one level."""
     table = Table(title=f"By scenario at {people(level.users)}", box=None, title_justify="left", padding=(0, 1))
     for header in SCENARIO_HEADERS:
-        table.add_column(header, justify="left" if header == "scenario" else "right")
+        table.add_column(named(header, verdict), justify="left" if header == "scenario" else "right")
     for row in scenario_rows(level):
         table.add_row(*(escape(cell) for cell in row))
     return table

@@ -12,7 +12,8 @@ from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports.parts import SCENARIO_HEADERS, TURN_HEADERS, has_scenarios, scenario_rows, shown_level, turn_rows
 from reports.serving_block import serving_block
-from reports.wording import UNITS, people, summary
+from reports.units import named, unit
+from reports.wording import people, summary
 
 COLUMNS = (
     ("users", "users", 1.0, "{:g}"),
@@ -67,7 +68,7 @@ def _answer(verdict: Verdict) -> list[str]:
     return [
         *answer,
         f"Confidence: {verdict.confidence} ({verdict.confidence_reason}).",
-        f"Throughput is {UNITS[verdict.metric]}. Exit code {verdict.exit_code:d}.",
+        f"Throughput is {unit(verdict)}. Exit code {verdict.exit_code:d}.",
     ]
 
 
@@ -80,7 +81,7 @@ def _inline(text: str) -> str:
 
 def _table(verdict: Verdict) -> str:
     columns = [c for c in COLUMNS if any(level.numbers.get(c[1]) is not None for level in verdict.levels)]
-    header = [*(column[0] for column in columns), "remark", "valid", "marks"]
+    header = [*(named(column[0], verdict) for column in columns), "remark", "valid", "marks"]
     lines = [f"| {' | '.join(header)} |", f"|{'---:|' * len(columns)}---|---|---|"]
     for level in verdict.levels:
         cells = [_cell(level, name, factor, form) for _, name, factor, form in columns]
@@ -98,7 +99,8 @@ def _scenarios(verdict: Verdict) -> list[str]:
         for level in verdict.levels
         for row in scenario_rows(level)
     ]
-    headers = ["users", *(["repeat"] if _repeated(verdict) else []), *SCENARIO_HEADERS]
+    headers = ["users", *(["repeat"] if _repeated(verdict) else [])]
+    headers += [named(header, verdict) for header in SCENARIO_HEADERS]
     return ["## Scenarios", _rows(headers, rows)]
 
 

@@ -17,7 +17,8 @@ from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level
 from loadband.record import FailureClass
 from reports.figure import INK, MUTED, ROOM_FOR_REGIONS, over_users, paper, time_axis
-from reports.wording import UNITS, users
+from reports.units import named, unit
+from reports.wording import users
 
 CURVE = "#1d4ed8"
 NEAR = 0.03
@@ -59,7 +60,7 @@ def draw_throughput(analysis: Analysis) -> Figure | None:
             ha="left", color=INK, fontsize=9, arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.8},
         )  # fmt: skip
     ax.set_ylim(bottom=0)
-    ax.set_ylabel(UNITS[verdict.metric], color=INK)
+    ax.set_ylabel(unit(verdict), color=INK)
     ax.legend(loc="lower right", frameon=False, fontsize=9)
     return figure
 
@@ -86,7 +87,7 @@ def _percentiles(analysis: Analysis, metric: str, label: str, *, logarithmic: bo
     for limit in {each.limit for level in levels for each in level.measured if each.limit.metric == metric}:
         ax.axhline(limit.value, color=INK, linewidth=1.0, linestyle="--", label=f"SLO {limit}")
     time_axis(ax, logarithmic=logarithmic)
-    ax.set_ylabel(label, color=INK)
+    ax.set_ylabel(named(label, analysis.verdict), color=INK)
     ax.legend(loc="upper left", frameon=False, fontsize=9, ncols=4)
     return figure
 
@@ -135,8 +136,8 @@ def draw_speeds(analysis: Analysis) -> Figure | None:
             ax.plot([x], [y], "o", **OPERATING)
     ax.set_xlim(0, 1.12 * widest)
     ax.set_ylim(0, 1.12 * highest)
-    ax.set_xlabel("tokens/s of one user (1 / mean TPOT); numbers are users", color=INK)
-    ax.set_ylabel("output tokens/s of the system", color=INK)
+    ax.set_xlabel(named("tokens/s of one user (1 / mean TPOT); numbers are users", analysis.verdict), color=INK)
+    ax.set_ylabel(named("output tokens/s of the system", analysis.verdict), color=INK)
     return figure
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
+from loadband.analysis.verdict import Verdict
+from reports.units import named
 
 WIDTH = 50
 LABEL_WIDTH = 40
@@ -24,16 +26,16 @@ def serving_block(analysis: Analysis, level: Level) -> str:
 
 
 def _lines(analysis: Analysis, level: Level) -> Iterator[str]:
-    yield from _totals(level)
+    yield from _totals(level, analysis.verdict)
     for title, short, column in SECTIONS:
         means = [level.numbers.get(f"{column}_{which}_s") for which in ("mean", "p50", "p99")]
-        yield from _section(title, short, means)
+        yield from _section(named(title, analysis.verdict), named(short, analysis.verdict), means)
     gap = analysis.gap_name
     gaps = [level.itl_mean_s, level.numbers.itl_p50_s, level.numbers.itl_p99_s]
     yield from _section(f"{gap} Latency", SHORT_NAMES[gap], gaps)
 
 
-def _totals(level: Level) -> Iterator[str]:
+def _totals(level: Level, verdict: Verdict) -> Iterator[str]:
     numbers, hold_s = level.numbers, level.numbers.hold_s
     rates = {"input": numbers.prompt_tok_s, "generated": numbers.output_tok_s}
     totals = {kind: None if rate is None or hold_s is None else rate * hold_s for kind, rate in rates.items()}
@@ -49,7 +51,7 @@ def _totals(level: Level) -> Iterator[str]:
     )
     for label, value, form in rows:
         if value is not None:
-            yield _row(label, form.format(value))
+            yield _row(label if label.startswith("Total input") else named(label, verdict), form.format(value))
 
 
 def _section(title: str, short: str, values_s: list[float | None]) -> Iterator[str]:

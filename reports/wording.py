@@ -10,8 +10,11 @@ from loadband.analysis.level import Level
 from loadband.analysis.regions import Operating
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
+from reports import cells
+from reports.units import named, unit
 
-UNITS = {"output_tok_s": "output tokens/s", "total_tok_s": "tokens/s", "req_s": "successful requests/s"}
+RISEN = 1.10
+"""A sign of pressure that is not so many times that of the operating point says nothing."""
 
 
 def summary(verdict: Verdict) -> list[str]:
@@ -42,7 +45,7 @@ def people(count: float) -> str:
 def _single(verdict: Verdict) -> list[str]:
     level = verdict.levels[-1]
     x = throughput(level, verdict.metric)
-    what = "nothing measured" if x is None else f"{x:,.4g} {UNITS[verdict.metric]}"
+    what = "nothing measured" if x is None else f"{cells.number(x, digits=4)} {unit(verdict)}"
     if not level.grade.valid:
         return [f"{people(level.users)}: {what}, but the level is not valid: {'; '.join(level.grade.faults)}."]
     return [f"{people(level.users)}: {what}. One level says nothing about a band: give --steps for a ladder."]
@@ -131,7 +134,7 @@ def _interval(verdict: Verdict) -> str:
 
 
 def _pressure(verdict: Verdict) -> str:
-    """The pressure region and its two signs beside those of the best band."""
+    """The pressure region and those of its two signs that rose, beside those of the operating point."""
     begin, end = pressure(verdict)
     if begin is None or end is None:
         return ""
@@ -140,11 +143,12 @@ def _pressure(verdict: Verdict) -> str:
     inside = [level for level in verdict.levels if level.grade.valid and begin <= level.users <= end]
     best = [level for level in verdict.levels if level.grade.valid and level.users == operating.users]
     signs = []
-    for name, column, unit in (("tokens/s varies by", "output_tok_s_cv", "%"), ("TTFT p99", "ttft_p99_s", " s")):
+    signed = ((named("tokens/s varies by", verdict), "output_tok_s_cv", 100, "%"), ("TTFT p99", "ttft_p99_s", 1, " s"))
+    for name, column, scale, ends in signed:
         there, here = _worst(inside, column), _worst(best, column)
-        if there is not None and here is not None:
-            scale = 100 if unit == "%" else 1
-            signs.append(f"{name} {there * scale:.3g}{unit} against {here * scale:.3g}{unit} at the operating point")
+        if there is not None and here is not None and there > RISEN * here:
+            there, here = there * scale, here * scale
+            signs.append(f"{name} {there:.3g}{ends} against {here:.3g}{ends} at the operating point")
     return f"{text}: {', '.join(signs)}." if signs else f"{text}."
 
 

@@ -16,14 +16,16 @@ from loadband.analysis.level import Level
 from loadband.analysis.locust_files import HISTORY, read_history
 from loadband.analysis.locust_levels import levels_of_history
 from loadband.analysis.locust_stretches import SHORTEST_S, held, rested
+from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
+from loadband.analysis.validity import NOT_COUNTED
 from loadband.analysis.verdict import Facts, Verdict, judge
 from loadband.analysis.windows import Step, steps_of
 from loadband.errors import UnansweredError
-from loadband.record import Status
+from loadband.record import Status, TokenSource
 from loadband.slo import Limit, parse_slo
 
 TOKENS_PER_EVENT = 1.05
@@ -60,6 +62,8 @@ def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     verdict = judge(levels, objectives, limits, _facts(files, levels))
     model = files.run.get("model") or "model unknown"
     gaps, said = gap_name(files.requests)
+    if any(TOKENS_AS_EVENTS in level.grade.marks for level in levels):
+        said.append(f"{NOT_COUNTED}, throughput is events/s and TPOT the time per event")
     notes = (*files.notes, *said, *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
@@ -103,7 +107,9 @@ def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:
     ok = requests[requests["status"] == Status.OK]
     events, tokens = float(ok["events"].sum()), float(ok["output_tokens"].sum())
     name, notes = "Inter-token", []
-    if events and tokens / events > TOKENS_PER_EVENT:
+    if len(ok) and float((ok["token_source"] == TokenSource.EVENTS).mean()) > UNCOUNTED_SHARE:
+        name = "Inter-chunk"
+    elif events and tokens / events > TOKENS_PER_EVENT:
         name = "Inter-chunk"
         notes.append(f"ITL is inter-chunk latency here: an event brings {tokens / events:.2f} tokens")
     if len(ok) and float(ok["flags"].str.contains("bursty").mean()) > BURSTY_SHARE:

@@ -18,8 +18,14 @@ from loadband.analysis.bounds import mean, percentile
 from loadband.analysis.level import Measured, Numbers
 from loadband.analysis.windows import Hold, Step
 from loadband.histogram import Histogram
-from loadband.record import FailureClass, Status
+from loadband.record import FailureClass, Status, TokenSource
 from loadband.slo import LATENCIES, Limit
+
+TOKENS_AS_EVENTS = "tokens_counted_as_events"
+"""The mark of a level whose tokens nobody counted."""
+
+UNCOUNTED_SHARE = 0.05
+"""Of the successes: of so many a number of tokens may be one of events, and the level's still be one of tokens."""
 
 CV_BIN_S = 5
 FEWEST_BINS = 3
@@ -34,8 +40,8 @@ class HoldData:
     seconds: pd.DataFrame
     itl: dict[str, Histogram]
     """By scenario."""
-    prompt_tokens: float = 0.0
-    """Of ok and cut requests whose first token came in the hold."""
+    prompt_tokens: float | None = None
+    """Of ok and cut requests whose first token came in the hold; None when the server told of none."""
 
     def ok(self) -> pd.DataFrame:
         """Successes."""
@@ -45,6 +51,11 @@ class HoldData:
         """Failures that the server, or the way to it, answers for."""
         failed = self.ended[self.ended["status"] == Status.FAILED]
         return failed[failed["failure_class"] != FailureClass.CLIENT]
+
+    def events_for_tokens(self) -> bool:
+        """Whether events stand for tokens: the server sends no `usage`, and one event may bring several tokens."""
+        sources = self.ok()["token_source"]
+        return bool(len(sources)) and float((sources == TokenSource.EVENTS).mean()) > UNCOUNTED_SHARE
 
     def itl_of(self, scenario: str | None) -> Histogram:
         """Gaps of one scenario, or of all."""
@@ -90,7 +101,7 @@ def measure(step: Step, data: HoldData, limits: tuple[Limit, ...]) -> Numbers:
         itl_p50_s=itl.percentile(50),
         itl_p99_s=itl.percentile(99),
         **_latency(ok, "e2e_s", 50, 95, 99),
-        output_ratio=mean(asked),
+        output_ratio=None if data.events_for_tokens() else mean(asked),
         schedule_lag_p99_s=percentile(windows.numbers(data.ended, "schedule_lag_s"), 99),
     )
 
@@ -108,7 +119,7 @@ def _token_rates(data: HoldData) -> tuple[float | None, float | None]:
     output = windows.per_second(data.seconds, data.hold, "output_tokens_ok", "output_tokens_cut")
     if not output and data.ok().empty:
         return None, None
-    return output, data.prompt_tokens / data.hold.length
+    return output, None if data.prompt_tokens is None else data.prompt_tokens / data.hold.length
 
 
 def _binned_cv(per_second: NDArray[np.float64]) -> float | None:

@@ -16,10 +16,12 @@ import pandas as pd
 from loadband.analysis import windows
 from loadband.analysis.bounds import requests_needed, wilson
 from loadband.analysis.level import Evidence, Grade, Numbers
-from loadband.analysis.measure import HoldData
+from loadband.analysis.measure import TOKENS_AS_EVENTS, HoldData
 from loadband.analysis.series import drift, waves
 from loadband.analysis.thresholds import Thresholds
 from loadband.record import FailureClass
+
+NOT_COUNTED = "the server does not count tokens: events stand for tokens"
 
 TIMEOUTS = (
     ("connect", "connect_s", FailureClass.TIMEOUT_CONNECT),
@@ -109,6 +111,13 @@ def check_length(grade: Grade, numbers: Numbers, limits: Thresholds) -> Grade:
         if numbers.ok < needed:
             grade = grade.mark(f"few_for_p{percent}", f"p{percent} of {numbers.ok:.0f} requests ({needed:.0f} wanted)")
     return grade
+
+
+def check_token_source(grade: Grade, data: HoldData) -> Grade:
+    """Mark numbers of tokens that are numbers of events."""
+    if not data.events_for_tokens():
+        return grade
+    return grade.mark(TOKENS_AS_EVENTS, f"{NOT_COUNTED}: throughput is events/s, TPOT the time per event")
 
 
 def check_errors(grade: Grade, failed: float | None, judged: float | None, limits: Thresholds) -> Grade:

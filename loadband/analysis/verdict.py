@@ -14,6 +14,7 @@ from loadband.analysis.curve import Curve, fit, metric_of
 from loadband.analysis.failure import Failure, find_failure
 from loadband.analysis.gains import with_gains
 from loadband.analysis.level import Level
+from loadband.analysis.measure import TOKENS_AS_EVENTS
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
 from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
@@ -23,7 +24,10 @@ from loadband.record import FailureClass
 from loadband.slo import Limit
 
 LOWERING = frozenset(
-    {"unfinished", "little", "short", "few_rounds", "drifting", "in_waves", "mix", "tokens_per_request"}
+    {
+        *("unfinished", "little", "short", "few_rounds", "drifting", "in_waves", "mix", "tokens_per_request"),
+        TOKENS_AS_EVENTS,
+    }
 )
 """Marks that touch the throughput curve; the others touch percentiles or error rates and speak for themselves."""
 

@@ -102,11 +102,12 @@ def ended_inside(requests: pd.DataFrame, hold: Hold) -> pd.DataFrame:
     return inside[~inside["flags"].str.contains(WARM_UP)]
 
 
-def prompt_tokens_inside(requests: pd.DataFrame, hold: Hold) -> float:
+def prompt_tokens_inside(requests: pd.DataFrame, hold: Hold) -> float | None:
     """Prompt tokens of ok and cut requests whose first token came in the hold: `seconds.csv` adds those that failed."""
     first = requests["started_at"] + requests["ttft_s"]
     served = requests["status"].isin([Status.OK, Status.CUT])
-    return float(requests.loc[served & (first >= hold.begin) & (first <= hold.end), "prompt_tokens"].sum())
+    told = requests.loc[served & (first >= hold.begin) & (first <= hold.end), "prompt_tokens"]
+    return float(told.sum()) if told.empty or told.notna().any() else None
 
 
 def open_seconds(requests: pd.DataFrame, hold: Hold) -> float:

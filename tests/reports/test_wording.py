@@ -50,6 +50,23 @@ def test_failure_points_and_advice() -> None:
     assert said[-1].startswith("To narrow this, add the levels ")
 
 
+@pytest.mark.parametrize(
+    ("cv", "p99", "says"),
+    [
+        (0.2, 2.0, ": tokens/s varies by 20% against 10% at the operating point, TTFT p99 2 s against 1 s at the"),
+        (0.2, 1.0, ": tokens/s varies by 20% against 10% at the operating point."),
+        (0.1, 2.0, ": TTFT p99 2 s against 1 s at the operating point."),
+        (0.104, 0.5, " users."),
+    ],
+)
+def test_only_what_rose_speaks_of_pressure(cv: float, p99: float, says: str) -> None:
+    levels = [
+        level(n, x, output_tok_s_cv=cv if n > 16 else 0.1, ttft_p99_s=p99 if n > 16 else 1.0) for n, x in SHARP.items()
+    ]
+    (said,) = [sentence for sentence in summary(verdict_of(levels)) if sentence.startswith("Under pressure")]
+    assert says in said
+
+
 def test_a_refusal_is_the_whole_answer() -> None:
     assert summary(_refused()) == ["Refused: the levels come from different builds (a, b): give one table per build."]
 
