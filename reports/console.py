@@ -17,13 +17,15 @@ from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.cells import NOTHING
-from reports.parts import SCENARIO_HEADERS, scenario_rows, shown_level
+from reports.parts import SCENARIO_HEADERS, cause_rows, scenario_rows, shown_level
 from reports.serving_block import serving_block
 from reports.units import named, unit
 from reports.wording import people, summary
 
 PLAIN_WIDTH = 160
 MOST_REASONS = 12
+MOST_CAUSES = 5
+SENTENCE_LENGTH = 120
 TOLD_BY_COUNTS = ("few_for_p99", "errors_not_resolved")
 """Marks that the table shows anyway: p99 has no column, and errors stand with their number of requests."""
 
@@ -107,6 +109,12 @@ def _remarks(analysis: Analysis) -> list[str]:
     """Findings before load, notes on files, why levels are not valid: each once, the worst first."""
     verdict = analysis.verdict
     lines = [f"Found: {finding}" for finding in analysis.findings]
+    lines += [
+        f"Failed: {count} × {name}, first at {where}: {sentence[:SENTENCE_LENGTH]}"
+        for name, count, where, sentence in cause_rows(verdict)[:MOST_CAUSES]
+    ]
+    if (more := len(verdict.causes) - MOST_CAUSES) > 0:
+        lines.append(f"... and {more} more classes of failures")
     lines += [f"Note: {note}" for note in (*analysis.notes, *verdict.notes)]
     faults = [
         f"{people(level.users)}: {'; '.join(level.grade.faults)}" for level in verdict.levels if not level.grade.valid

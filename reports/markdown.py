@@ -10,7 +10,9 @@ from typing import Any
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
-from reports.parts import SCENARIO_HEADERS, TURN_HEADERS, has_scenarios, scenario_rows, shown_level, turn_rows
+from reports.parts import (
+    CAUSE_HEADERS, SCENARIO_HEADERS, TURN_HEADERS, cause_rows, has_scenarios, scenario_rows, shown_level, turn_rows,
+)  # fmt: skip
 from reports.serving_block import serving_block
 from reports.units import named, unit
 from reports.wording import people, summary
@@ -34,6 +36,8 @@ COLUMNS = (
 )
 """Header, column of the step table, factor, format. Columns that are empty at every level are left out."""
 
+OF_TEXT = ("scenario", "class", "first at", "first sentence")
+
 SHOWN_OF_RUN = (
     "host", "model", "api", "how", "labels", "server_args", "scenarios", "mix", "prompt_tokens", "long_context_tokens",
     "turns", "sampling", "think_time", "seed", "nonce", "plan", "slo", "timeouts", "server", "tool", "locust",
@@ -45,7 +49,7 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     verdict = analysis.verdict
     parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(verdict)]
     pictures = [f"![{caption}]({path})" for caption, path in figures]
-    parts += [*pictures[:1], "## Levels", _table(verdict), *_scenarios(verdict), *_turns(verdict)]
+    parts += [*pictures[:1], "## Levels", _table(verdict), *_causes(verdict), *_scenarios(verdict), *_turns(verdict)]
     shown = shown_level(verdict)
     if shown is not None and analysis.run:
         parts += [f"## At {people(shown.users)}", f"```text\n{serving_block(analysis, shown)}\n```"]
@@ -90,6 +94,11 @@ def _table(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
+def _causes(verdict: Verdict) -> list[str]:
+    """Failure classes of the whole run with the server's own words."""
+    return ["## Why requests failed", _rows(CAUSE_HEADERS, cause_rows(verdict))] if verdict.causes else []
+
+
 def _scenarios(verdict: Verdict) -> list[str]:
     """Every level by scenario, of a run with a mix."""
     if not has_scenarios(verdict.levels):
@@ -120,8 +129,8 @@ def _repeated(verdict: Verdict) -> bool:
 
 
 def _rows(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose text columns stand left: those whose header is `scenario`."""
-    lines = [f"| {' | '.join(headers)} |", f"|{'|'.join('---' if h == 'scenario' else '---:' for h in headers)}|"]
+    """A table whose text columns stand left."""
+    lines = [f"| {' | '.join(headers)} |", f"|{'|'.join('---' if h in OF_TEXT else '---:' for h in headers)}|"]
     return "\n".join([*lines, *(f"| {' | '.join(_inline(cell) for cell in row)} |" for row in rows)])
 
 

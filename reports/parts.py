@@ -1,4 +1,4 @@
-"""The rows of a level by scenario and by turn, for the console and for `report.md`.
+"""The rows of a level by scenario and by turn, and why requests failed, for the console and for `report.md`.
 
 Knows: headers, cells, which level is shown when one must do. Must not know: rich, Markdown, formulas.
 """
@@ -9,10 +9,12 @@ from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
+from reports.wording import people
 
 SCENARIO_HEADERS = (
     "scenario", "requests", "errors", "output tokens/s", "TTFT p50", "TTFT p95", "TPOT p50", "E2E p50",
 )  # fmt: skip
+CAUSE_HEADERS = ("class", "requests", "first at", "first sentence")
 TURN_HEADERS = ("turn", "n", "TTFT p50", "TTFT p95")
 
 
@@ -50,6 +52,19 @@ def turn_rows(level: Level) -> list[list[str]]:
     return [
         [str(part.turn), cells.number(part.n), cells.time(part.ttft_p50_s), cells.time(part.ttft_p95_s)]
         for part in level.turns
+    ]
+
+
+def cause_rows(verdict: Verdict) -> list[list[str]]:
+    """One row for each failure class, in the order of `CAUSE_HEADERS`."""
+    return [
+        [
+            cause.failure_class,
+            f"{cause.count:,}",
+            "before the first level" if cause.first_level is None else people(cause.first_level),
+            cause.sentence or cells.NOTHING,
+        ]
+        for cause in verdict.causes
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from loadband import rundir
+from loadband.analysis.causes import causes_of
 from loadband.analysis.client_health import WORKER_LOST
 from loadband.analysis.level import Level
 from loadband.analysis.locust_files import HISTORY, read_history
@@ -131,5 +132,6 @@ def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
     return Facts(
         ladder=max(planned, len({level.users for level in levels})) > 1,
         target_lost=files.run.get("how") == TARGET_LOST,
+        causes=causes_of(files),
         workers_lost=any(WORKER_LOST in level.grade.marks for level in levels),
     )

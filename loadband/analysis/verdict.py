@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadband.analysis.advice import levels_to_add
+from loadband.analysis.causes import Cause
 from loadband.analysis.cross_checks import CrossChecks, cross_checks
 from loadband.analysis.curve import Curve, fit, metric_of
 from loadband.analysis.failure import Failure, find_failure
@@ -58,6 +59,8 @@ class Verdict:
     advice: tuple[int, ...]
     cross_checks: CrossChecks
     notes: tuple[str, ...]
+    causes: tuple[Cause, ...] = ()
+    """Why requests failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Facts:
     """Several levels were asked for, so that a band is expected."""
     target_lost: bool = False
     workers_lost: bool = False
+    causes: tuple[Cause, ...] = ()
 
 
 def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
@@ -104,6 +108,7 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         advice=levels_to_add(curve, operating, saturation, failure),
         cross_checks=cross_checks(curve, limits),
         notes=failure.notes,
+        causes=facts.causes,
     )
     return replace(verdict, exit_code=_exit_code(verdict, facts))
 

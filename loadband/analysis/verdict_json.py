@@ -73,6 +73,15 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
             "mode": failure.mode,
             "reason": failure.reason,
         },
+        "failures": [
+            {
+                "class": each.failure_class,
+                "count": float(each.count),
+                "first_level": number(each.first_level),
+                "sentence": each.sentence,
+            }
+            for each in verdict.causes
+        ],
         "slo": [
             {
                 "name": each.name,
