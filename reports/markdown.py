@@ -11,8 +11,15 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports.parts import (
-    CAUSE_HEADERS, SCENARIO_HEADERS, TURN_HEADERS, cause_rows, has_scenarios, scenario_rows, shown_level, turn_rows,
-)  # fmt: skip
+    CAUSE_HEADERS,
+    SCENARIO_HEADERS,
+    TURN_HEADERS,
+    cause_rows,
+    has_scenarios,
+    scenario_rows,
+    shown_level,
+    turn_rows,
+)
 from reports.serving_block import serving_block
 from reports.units import named, unit
 from reports.wording import people, summary

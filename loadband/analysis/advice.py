@@ -19,9 +19,12 @@ CLOSE_ENOUGH = 1.15
 
 
 def levels_to_add(
-    curve: Curve | None, operating: Operating, saturation: Saturation, failure: Failure
-) -> tuple[int, ...]:  # fmt: skip
-    """At most five levels, rising, none of them tested; empty when the grid is already fine."""
+    curve: Curve | None, operating: Operating, saturation: Saturation, failure: Failure, asked: Iterable[float]
+) -> tuple[int, ...]:
+    """At most five levels, rising, none of them `asked` for before; empty when the grid is already fine.
+
+    A level that was asked for and is not valid needs another run, not another level: its reasons say why.
+    """
     if curve is None:
         return ()
     tested = [float(users) for users in curve.users]
@@ -38,7 +41,7 @@ def levels_to_add(
         wanted.append(tested[-1] * 1.5)
     if failure.status == "unconfirmed" and failure.at is not None:
         wanted.append(failure.at * 1.25)
-    return _whole(wanted, tested)
+    return _whole(wanted, {*tested, *asked})
 
 
 def _around(tested: list[float], operating: Operating, curve: Curve) -> list[float]:
@@ -61,7 +64,7 @@ def _between(users: list[float], count: int) -> list[float]:
     ]
 
 
-def _whole(wanted: Iterable[float], tested: list[float]) -> tuple[int, ...]:
+def _whole(wanted: Iterable[float], tested: set[float]) -> tuple[int, ...]:
     """Whole, new levels; the first five named win."""
     chosen: list[int] = []
     for users in wanted:

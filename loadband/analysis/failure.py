@@ -4,8 +4,10 @@ Knows: what counts as failing, when one level is enough, what heals. Must not kn
 
 Nothing is extrapolated: a failure point is a level that was tried. `errors` needs two levels, or one beyond doubt,
 since overload errors come in clumps that a binomial bound takes for certainty. `collapse` without repeats needs two
-levels. `outage` and `timeout` come as evidence from the levels. An admission limit that refuses (429, 503, 529) while
-what it accepts keeps the SLO is no failure: it is reported as *shed*. Queue failures of an open loop are not judged.
+levels in a row, each measured so low itself (the fit spreads one low level over its neighbours); a level that is
+short or drifts counts only when it lies as far below again. `outage` and `timeout` come as evidence from the levels.
+An admission limit that refuses (429, 503, 529) while what it accepts keeps the SLO is no failure: it is reported as
+*shed*. Queue failures of an open loop are not judged.
 """
 
 from collections.abc import Sequence
@@ -22,6 +24,8 @@ from loadband.slo import LATENCIES, Limit
 
 CONSECUTIVE = 2
 REPEATS_TO_AGREE = 3
+SHAKY = frozenset({"short", "few_rounds", "drifting", "unfinished"})
+"""Marks of a level whose throughput may be off by as much as a collapse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def find_failure(
         return Failure("undecided", reason="no level says anything about the server")
     found, unconfirmed, more = _errors(rungs, limits)
     evidence, healed = _evidence(rungs)
-    collapse, doubtful = _collapse(curve, limits)
+    collapse, doubtful = _collapse(curve, levels, limits)
     candidates = [each for each in (evidence, found, collapse) if each]
     doubts = [each for each in (unconfirmed, doubtful) if each]
     notes = (*notes, *more, *healed)
@@ -142,20 +146,30 @@ def _evidence(rungs: list[_Rung]) -> tuple[Failure | None, list[str]]:
     return None, notes
 
 
-def _collapse(curve: Curve | None, limits: Thresholds) -> tuple[Failure | None, Failure | None]:
+def _collapse(
+    curve: Curve | None, levels: Sequence[Level], limits: Thresholds
+) -> tuple[Failure | None, Failure | None]:
     """Throughput at or below 80 % of its maximum, past it: found, or in doubt."""
     if curve is None:
         return None, None
     peak = int(np.argmax(curve.x))
-    low = [place for place in range(peak + 1, curve.x.size) if curve.x[place] <= limits.collapse_share * curve.x[peak]]
+    limit = limits.collapse_share * curve.x[peak]
+    low = [place for place in range(peak + 1, curve.x.size) if curve.x[place] <= limit]
     if not low:
         return None, None
     users, share = float(curve.users[low[0]]), float(curve.x[low[0]] / curve.x[peak])
     reason = f"throughput at {users:g} users is {share:.0%} of its maximum"
-    if _apart(curve, peak, low[0]) or any(b == a + 1 for a, b in pairwise(low)):
+    sure = [place for place in low if curve.points[place].x <= _shaky_limit(curve.users[place], levels, limits) * limit]
+    if _apart(curve, peak, low[0]) or any(b == a + 1 for a, b in pairwise(sure)):
         return Failure("found", at=users, mode="collapse", reason=reason), None
-    reason += ", the last level: not confirmed by a second one"
-    return None, Failure("unconfirmed", at=users, mode="collapse", reason=reason)
+    why = "its holds are short or drift" if len(low) > 1 else "not confirmed by a second level"
+    return None, Failure("unconfirmed", at=users, mode="collapse", reason=f"{reason}: {why}")
+
+
+def _shaky_limit(users: float, levels: Sequence[Level], limits: Thresholds) -> float:
+    """Share of the limit at which a level counts: 1, or a second drop of the same size when its number is in doubt."""
+    marks = [level.grade.marks for level in levels if level.users == users and level.grade.valid]
+    return limits.collapse_share if all(SHAKY.intersection(each) for each in marks) else 1.0
 
 
 def _apart(curve: Curve, one: int, other: int) -> bool:

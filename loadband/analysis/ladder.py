@@ -31,15 +31,26 @@ def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:
     mine, theirs = _slow_tail(first, limits), later[0].numbers.ttft_p95_s
     errors = first.numbers.error_rate
     grade = first.grade
+    above = _next_rate(levels, first.users)
     if mine is None or theirs is None or errors is None:
         grade = grade.not_check("cold")
-    if errors is not None and errors > limits.error_limit:
+    if errors is not None and errors > limits.error_limit and above is not None and above <= limits.error_limit:
         grade = grade.refuse(f"cold first level: {errors:.1%} failed, while the next clean level is sound")
     elif mine is not None and theirs is not None and mine > limits.cold_ttft_factor * theirs:
         grade = grade.refuse(
             f"cold first level: slow TTFT {mine:.3g} s against a p95 of {theirs:.3g} s at {later[0].users:g} users"
         )
     return [level.regraded(grade) if level is first else level for level in levels]
+
+
+def _next_rate(levels: list[Level], users: float) -> float | None:
+    """Failure rate of the next higher level that tells one, valid or not: one that fails too is no warm server."""
+    told = [
+        level
+        for level in levels
+        if level.users > users and level.numbers.error_rate is not None and not level.grade.client_limited
+    ]
+    return min(told, key=lambda level: level.users).numbers.error_rate if told else None
 
 
 def _slow_tail(level: Level, limits: Thresholds) -> float | None:

@@ -105,7 +105,7 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         saturation=saturation,
         failure=failure,
         slo=results,
-        advice=levels_to_add(curve, operating, saturation, failure),
+        advice=levels_to_add(curve, operating, saturation, failure, {level.users for level in levels}),
         cross_checks=cross_checks(curve, limits),
         notes=failure.notes,
         causes=facts.causes,

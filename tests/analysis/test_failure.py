@@ -96,6 +96,22 @@ def test_collapse_needs_two_levels_without_repeats() -> None:
     assert bracket(failure_of(two)) == ("found", 8, 16, "collapse")
 
 
+def test_a_collapse_to_79_percent_in_short_or_drifting_holds_is_unconfirmed() -> None:
+    for mark in ("short", "drifting"):
+        shaky = [level(n, x, grade=Grade().mark(mark, "why")) for n, x in ((16, 47.5), (32, 47.0))]
+        failure = failure_of([*ladder(CALM), *shaky])
+        assert bracket(failure) == ("unconfirmed", 8, 16, "collapse")
+        assert failure.reason.endswith("its holds are short or drift")
+    deep = [level(n, 30, grade=Grade().mark("short", "why")) for n in (16, 32)]
+    assert bracket(failure_of([*ladder(CALM), *deep])) == ("found", 8, 16, "collapse")
+
+
+def test_one_low_level_does_not_drag_its_neighbour_into_a_collapse() -> None:
+    """The fit pools 40 and 55 of a peak of 60 to 47: one was measured below 80 %, the other not."""
+    failure = failure_of(ladder({**CALM, 16: 40, 32: 55}))
+    assert bracket(failure) == ("unconfirmed", 8, 16, "collapse")
+
+
 def test_collapse_at_one_level_that_repeats_tell_apart() -> None:
     xs = {**CALM, 16: 40.0}
     levels = [level(n, x * f, repeat=r) for r, f in ((1, 0.99), (2, 1.0), (3, 1.01)) for n, x in xs.items()]

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Grade
 from tests.analysis.make_levels import LIMITS, ladder, level
@@ -17,6 +19,12 @@ def test_errors_that_only_the_first_level_has_are_cold() -> None:
     everywhere = check_ladder([level(n, 10.0 * n, failed=30, ttft_p95_s=0.1) for n in (1, 2)], LIMITS)
     assert [each.grade.valid for each in cold] == [False, True]
     assert all(each.grade.valid for each in everywhere)
+
+
+@pytest.mark.parametrize("grade", [Grade(), Grade().refuse("no request succeeded")])
+def test_errors_that_the_next_level_has_too_are_no_cold_start(grade: Grade) -> None:
+    levels = [level(1, 10, failed=30), level(2, 20, failed=40, grade=grade), level(4, 40)]
+    assert check_ladder(levels, LIMITS)[0].grade.valid
 
 
 def test_the_next_clean_level_is_not_one_that_is_not_valid() -> None:

@@ -105,6 +105,12 @@ def test_numbers_have_six_digits_and_unknown_is_null() -> None:
     ]  # fmt: skip
 
 
+def test_advice_names_no_level_that_was_asked_for() -> None:
+    """10 and 13 users were tried, and were not valid: they are no new levels."""
+    missing = [level(users, None, grade=Grade().refuse("users were missing")) for users in (10, 13)]
+    assert set(verdict_of([*ladder(SHARP), *missing]).advice).isdisjoint({10, 13})
+
+
 def test_advice_splits_what_is_wide_and_goes_where_the_answer_is() -> None:
     assert set(verdict_of(ladder(SHARP)).advice) == {10, 13, 20, 25}
     assert all(users > 8 for users in verdict_of(ladder({1: 10, 2: 20, 4: 40, 8: 80})).advice)
