@@ -10,7 +10,10 @@ from tests.analysis.make_levels import LIMITS
 from tests.oracle import Oracle, tokens
 from tests.process.running import run
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timing]
+
+EDGE_S = 0.003
+"""One slow answer at the edge of a hold, that the one way counts and the other not."""
 
 
 def test_our_records_and_locusts_files_agree_within_five_percent(
@@ -27,6 +30,9 @@ def test_our_records_and_locusts_files_agree_within_five_percent(
     assert [level.users for level in theirs] == [level.users for level in ours] == [4, 8, 16]
     for our, their in zip(ours, theirs, strict=True):
         for name in ("req_s", "e2e_mean_s", "ttft_mean_s", "tpot_mean_s"):
-            assert their.numbers.get(name) == pytest.approx(our.numbers.get(name), rel=0.05), (name, our.users)
+            assert their.numbers.get(name) == pytest.approx(our.numbers.get(name), rel=0.05, abs=EDGE_S), (
+                name,
+                our.users,
+            )
     assert main([str(tmp_path / "run" / "locust")]) in (0, 3)
     assert "successful requests/s" in capsys.readouterr().out
