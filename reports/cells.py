@@ -3,6 +3,9 @@
 Knows: text. Must not know: which table, what a number means.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 NOTHING = "-"
 
 
@@ -17,7 +20,19 @@ def time(seconds: float | None) -> str:
     """Three digits with their unit."""
     if seconds is None:
         return NOTHING
-    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
+    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{number(seconds)} s"
+
+
+def plain(value: Any) -> str:
+    """A fact of a run as a person writes it: lists by commas, keys beside their values, what is unknown left out."""
+    if isinstance(value, Mapping):
+        known = {key: each for key, each in value.items() if each not in (None, "", [], {})}
+        return ", ".join(f"{key} {plain(each)}" for key, each in known.items())
+    if isinstance(value, list | tuple):
+        return " ".join(plain(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def errors(rate: float | None, judged: float | None) -> str:

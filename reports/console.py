@@ -13,14 +13,14 @@ from rich.text import Text
 
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, people
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.cells import NOTHING
 from reports.parts import SCENARIO_HEADERS, cause_rows, scenario_rows, shown_level
 from reports.serving_block import serving_block
 from reports.units import named, unit
-from reports.wording import people, summary
+from reports.wording import summary
 
 PLAIN_WIDTH = 160
 MOST_REASONS = 12
@@ -39,10 +39,12 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     verdict = analysis.verdict
     console.print()
     if verdict.levels:
-        console.print(_table(analysis.title, verdict))
+        console.print(Text(analysis.title, style="italic"), soft_wrap=True)
+        console.print(_table(verdict))
     shown = shown_level(verdict)
     if shown is not None and shown.scenarios:
         console.print()
+        console.print(Text(f"By scenario at {people(shown.users)}", style="italic"), soft_wrap=True)
         console.print(_scenarios(shown, verdict))
     if shown is not None and analysis.run:
         console.print(f"\nAt {people(shown.users)}:")
@@ -59,8 +61,8 @@ def print_report(analysis: Analysis, where: str | None) -> None:
         console.print(Text(f"Report: {where}"), soft_wrap=True)
 
 
-def _table(title: str, verdict: Verdict) -> Table:
-    table = Table(title=escape(title), box=None, title_justify="left", header_style="bold", padding=(0, 1))
+def _table(verdict: Verdict) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 1))
     repeats = len({level.numbers.repeat for level in verdict.levels}) > 1
     headers = ["users", *(["repeat"] if repeats else []), "in flight", unit(verdict), "gain %"]
     headers += ["TTFT p50", "TTFT p95", named("TPOT p50", verdict), "E2E p50", "errors"]
@@ -77,7 +79,7 @@ def _table(title: str, verdict: Verdict) -> Table:
 
 def _scenarios(level: Level, verdict: Verdict) -> Table:
     """What each scenario of the mix felt at one level."""
-    table = Table(title=f"By scenario at {people(level.users)}", box=None, title_justify="left", padding=(0, 1))
+    table = Table(box=None, padding=(0, 1))
     for header in SCENARIO_HEADERS:
         table.add_column(named(header, verdict), justify="left" if header == "scenario" else "right")
     for row in scenario_rows(level):

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loadband.analysis.analyse import Analysis
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, people
 from loadband.analysis.verdict import Verdict
+from reports import cells
 from reports.parts import (
     CAUSE_HEADERS,
     SCENARIO_HEADERS,
@@ -22,26 +23,26 @@ from reports.parts import (
 )
 from reports.serving_block import serving_block
 from reports.units import named, unit
-from reports.wording import people, summary
+from reports.wording import summary
 
-COLUMNS = (
+COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
     ("users", "users", 1.0, "{:g}"),
-    ("in flight", "in_flight", 1.0, "{:.3g}"),
+    ("in flight", "in_flight", 1.0, 3),
     ("hold s", "hold_s", 1.0, "{:.0f}"),
     ("ok", "ok", 1.0, "{:.0f}"),
     ("errors %", "error_rate", 100.0, "{:.2f}"),
-    ("output tok/s", "output_tok_s", 1.0, "{:.4g}"),
+    ("output tok/s", "output_tok_s", 1.0, 4),
     ("gain %", "gain_pct", 1.0, "{:+.0f}"),
-    ("req/s", "req_s", 1.0, "{:.3g}"),
-    ("goodput req/s", "goodput_req_s", 1.0, "{:.3g}"),
+    ("req/s", "req_s", 1.0, 3),
+    ("goodput req/s", "goodput_req_s", 1.0, 3),
     ("TTFT p50 ms", "ttft_p50_s", 1000.0, "{:.0f}"),
     ("TTFT p95 ms", "ttft_p95_s", 1000.0, "{:.0f}"),
     ("TTFT p99 ms", "ttft_p99_s", 1000.0, "{:.0f}"),
-    ("TPOT p50 ms", "tpot_p50_s", 1000.0, "{:.3g}"),
-    ("E2E p50 s", "e2e_p50_s", 1.0, "{:.3g}"),
-    ("E2E p95 s", "e2e_p95_s", 1.0, "{:.3g}"),
+    ("TPOT p50 ms", "tpot_p50_s", 1000.0, 3),
+    ("E2E p50 s", "e2e_p50_s", 1.0, 3),
+    ("E2E p95 s", "e2e_p95_s", 1.0, 3),
 )
-"""Header, column of the step table, factor, format. Columns that are empty at every level are left out."""
+"""Header, column of the step table, factor, format or number of digits. Columns empty at every level are left out."""
 
 OF_TEXT = ("scenario", "class", "first at", "first sentence")
 
@@ -95,9 +96,9 @@ def _table(verdict: Verdict) -> str:
     header = [*(named(column[0], verdict) for column in columns), "remark", "valid", "marks"]
     lines = [f"| {' | '.join(header)} |", f"|{'---:|' * len(columns)}---|---|---|"]
     for level in verdict.levels:
-        cells = [_cell(level, name, factor, form) for _, name, factor, form in columns]
+        row = [_cell(level, name, factor, form) for _, name, factor, form in columns]
         worth = "yes" if level.grade.valid else "client-limited" if level.grade.client_limited else "**no**"
-        lines.append(f"| {' | '.join([*cells, level.remark, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
+        lines.append(f"| {' | '.join([*row, level.remark, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
     return "\n".join(lines)
 
 
@@ -141,9 +142,11 @@ def _rows(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(_inline(cell) for cell in row)} |" for row in rows)])
 
 
-def _cell(level: Level, name: str, factor: float, form: str) -> str:
+def _cell(level: Level, name: str, factor: float, form: str | int) -> str:
     value = level.numbers.get(name)
-    return "" if value is None else form.format(value * factor)
+    if value is None:
+        return ""
+    return form.format(value * factor) if isinstance(form, str) else cells.number(value * factor, form)
 
 
 def _doubts(verdict: Verdict) -> list[str]:
@@ -175,11 +178,11 @@ def _comparison(verdict: Verdict) -> str:
         ("Kneedle", checks.kneedle),
     )
     lines = ["| method | users |", "|---|---:|"]
-    lines += [f"| {name} | {'-' if users is None else f'{users:.3g}'} |" for name, users in rows]
+    lines += [f"| {name} | {cells.number(users)} |" for name, users in rows]
     return "\n".join(lines)
 
 
 def _facts(run: dict[str, Any]) -> list[str]:
-    facts = [f"{name}: {run[name]}" for name in SHOWN_OF_RUN if run.get(name) not in (None, "", [], {})]
+    facts = [f"{name}: {cells.plain(run[name])}" for name in SHOWN_OF_RUN if run.get(name) not in (None, "", [], {})]
     times = [name for name in ("started", "ended") if isinstance(run.get(name), int | float)]
     return facts + [f"{name}: {datetime.fromtimestamp(run[name], UTC):%Y-%m-%d %H:%M:%S} UTC" for name in times]

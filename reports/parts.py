@@ -6,10 +6,9 @@ Knows: headers, cells, which level is shown when one must do. Must not know: ric
 from collections.abc import Iterable
 
 from loadband.analysis.curve import throughput
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, people
 from loadband.analysis.verdict import Verdict
 from reports import cells
-from reports.wording import people
 
 SCENARIO_HEADERS = (
     "scenario", "requests", "errors", "output tokens/s", "TTFT p50", "TTFT p95", "TPOT p50", "E2E p50",

@@ -6,7 +6,7 @@ Knows: how each status is said. Must not know: how it was found, where it is pri
 import math
 
 from loadband.analysis.curve import throughput
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, people
 from loadband.analysis.regions import Operating
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
@@ -37,11 +37,6 @@ def users(count: float) -> str:
     return f"{whole:d}" if count >= 10 or abs(count - whole) < 0.05 else f"{count:.1f}"
 
 
-def people(count: float) -> str:
-    """Users with their word: `1 user`, `8 users`."""
-    return "1 user" if count == 1 else f"{count:g} users"
-
-
 def _single(verdict: Verdict) -> list[str]:
     level = verdict.levels[-1]
     x = throughput(level, verdict.metric)
@@ -59,18 +54,27 @@ def _best(verdict: Verdict) -> str:
     if verdict.curve is not None and operating.low is not None and operating.high is not None:
         ends = [verdict.curve.in_flight_at(each) for each in _whole(operating.low, operating.high)]
         if ends[0] is not None and ends[1] is not None:
-            flight = f" ({_between(*(f'{end:.3g}' for end in ends))} in flight)"
+            flight = f" ({_between(*(cells.number(end) for end in ends))} in flight)"
     if operating.status == "not_reached":
         return f"Best not reached: {users(operating.users)} users or more{flight}; more levels above are needed."
     if operating.status == "at_or_below_first":
         if operating.users == 1:
-            return f"Best at 1 user{flight}: every further user only waits."
+            return f"Best at 1 user{flight}: {_second(verdict)}."
         return f"Best at or below the first level of {users(operating.users)} users; levels below are needed."
     why = {"slo": ", set by the SLO", "errors": ", set by errors", "failure": ", set by the failure point"}
     return (
         f"Best {_span(operating.low, operating.high)} users{flight}, operating point {users(operating.users)}"
         f"{why.get(operating.limited_by or '', '')}{_beyond(operating)}."
     )
+
+
+def _second(verdict: Verdict) -> str:
+    """What the users beyond the first bring, where one alone is best."""
+    curve = verdict.curve
+    gain = 0.0 if curve is None or curve.users.size < 2 else float(curve.x[1] / curve.x[0]) - 1
+    if curve is None or gain < verdict.thresholds.small_gain:
+        return "every further user only waits"
+    return f"{curve.users[1]:g} users bring {gain:.0%} more {unit(verdict)}, and wait longer than that is worth"
 
 
 def _no_best(operating: Operating) -> str:
@@ -148,7 +152,9 @@ def _pressure(verdict: Verdict) -> str:
         there, here = _worst(inside, column), _worst(best, column)
         if there is not None and here is not None and there > RISEN * here:
             there, here = there * scale, here * scale
-            signs.append(f"{name} {there:.3g}{ends} against {here:.3g}{ends} at the operating point")
+            signs.append(
+                f"{name} {cells.number(there)}{ends} against {cells.number(here)}{ends} at the operating point"
+            )
     return f"{text}: {', '.join(signs)}." if signs else f"{text}."
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from loadband.analysis.bounds import Z95, rule_of_three, wilson
 from loadband.analysis.curve import Curve
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, people
 from loadband.analysis.thresholds import Thresholds
 from loadband.slo import LATENCIES, Limit
 
@@ -111,7 +111,7 @@ def _errors(rungs: list[_Rung], limits: Thresholds) -> tuple[Failure | None, Fai
             continue
         above = rungs[place + 1 : place + 1 + CONSECUTIVE]
         repeated = len(rung.levels) >= REPEATS_TO_AGREE and rung.exceeding * 3 >= 2 * len(rung.levels)
-        sentence = f"{rung.rate:.1%} of the requests failed at {rung.users:g} users"
+        sentence = f"{rung.rate:.1%} of the requests failed at {people(rung.users)}"
         if len(above) == CONSECUTIVE and all(each.low <= limits.error_limit for each in above):
             notes.append(f"transient: {sentence}, none of note at the next two levels")
             continue
@@ -136,12 +136,12 @@ def _evidence(rungs: list[_Rung]) -> tuple[Failure | None, list[str]]:
                 continue
             passed = rung.valid or len(sound_above) >= CONSECUTIVE
             if evidence.mode == "outage" and evidence.healed and passed:
-                notes.append(f"interrupted at {rung.users:g} users: {evidence.sentence}; it healed")
+                notes.append(f"interrupted at {people(rung.users)}: {evidence.sentence}; it healed")
                 continue
             unsure = "client_lag" in level.grade.undecided and "client_cpu" in level.grade.undecided
             status = "undecided" if unsure else "found"
             suffix = "; whether the client was healthy is not known" if unsure else ""
-            reason = f"at {rung.users:g} users: {evidence.sentence}{suffix}"
+            reason = f"at {people(rung.users)}: {evidence.sentence}{suffix}"
             return Failure(status, at=rung.users, mode=evidence.mode, reason=reason), notes
     return None, notes
 
@@ -158,7 +158,7 @@ def _collapse(
     if not low:
         return None, None
     users, share = float(curve.users[low[0]]), float(curve.x[low[0]] / curve.x[peak])
-    reason = f"throughput at {users:g} users is {share:.0%} of its maximum"
+    reason = f"throughput at {people(users)} is {share:.0%} of its maximum"
     sure = [place for place in low if curve.points[place].x <= _shaky_limit(curve.users[place], levels, limits) * limit]
     if _apart(curve, peak, low[0]) or any(b == a + 1 for a, b in pairwise(sure)):
         return Failure("found", at=users, mode="collapse", reason=reason), None
@@ -189,7 +189,7 @@ def _not_reached(rungs: list[_Rung]) -> Failure:
     """No failure: how sure n requests make of it."""
     counted = [level for rung in rungs for level in rung.levels if level.judged]
     top = rungs[-1].users
-    last = "up to 1 user" if top == 1 else f"up to {top:g} users"
+    last = f"up to {people(top)}"
     if counted:
         failed = sum(level.server_failed or 0.0 for level in counted)
         judged = sum(level.judged or 0.0 for level in counted)
@@ -217,4 +217,4 @@ def _shed_notes(speaking: Sequence[Level], levels: Sequence[Level]) -> tuple[str
     if not refused:
         return ()
     first = min(refused, key=lambda level: level.users)
-    return (f"admission limit: from {first.users:g} users on requests are refused while the accepted keep the SLO",)
+    return (f"admission limit: from {people(first.users)} on requests are refused while the accepted keep the SLO",)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, people
 from loadband.analysis.thresholds import Thresholds
 
 
@@ -38,7 +38,7 @@ def _check_cold(levels: list[Level], limits: Thresholds) -> list[Level]:
         grade = grade.refuse(f"cold first level: {errors:.1%} failed, while the next clean level is sound")
     elif mine is not None and theirs is not None and mine > limits.cold_ttft_factor * theirs:
         grade = grade.refuse(
-            f"cold first level: slow TTFT {mine:.3g} s against a p95 of {theirs:.3g} s at {later[0].users:g} users"
+            f"cold first level: slow TTFT {mine:.3g} s against a p95 of {theirs:.3g} s at {people(later[0].users)}"
         )
     return [level.regraded(grade) if level is first else level for level in levels]
 

@@ -11,6 +11,11 @@ from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.slo import Limit
 
 
+def people(count: float) -> str:
+    """Users with their word: `1 user`, `8 users`."""
+    return "1 user" if count == 1 else f"{count:g} users"
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """What was measured at a level. Field order is the column order of `step_table.csv`; unknown is None.

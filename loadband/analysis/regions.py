@@ -19,6 +19,7 @@ import numpy as np
 
 from loadband.analysis.bounds import Z95
 from loadband.analysis.curve import Curve
+from loadband.analysis.level import people
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.thresholds import Thresholds
 
@@ -83,7 +84,7 @@ def _place(curve: Curve, reach: Reach, best: float, limits: Thresholds) -> tuple
     if end == "slo":
         return "found", "slo", ""
     if best == curve.users[-1] and end == "range":
-        reason = f"throughput still pays for its users at the last level: the optimum is {best:g} users or more"
+        reason = f"throughput still pays for its users at the last level: the optimum is {people(best)} or more"
         return "not_reached", "range", reason
     if best == curve.users[0]:
         users = "1 user" if best == 1 else f"{best:g} users or fewer"

@@ -96,9 +96,9 @@ def check_length(grade: Grade, numbers: Numbers, limits: Thresholds) -> Grade:
     """Short holds, few rounds, few requests for a percentile, errors that n requests cannot resolve."""
     hold, e2e = numbers.hold_s, numbers.e2e_mean_s or 0.0
     if hold is not None and hold < max(limits.short_hold_s, limits.short_hold_e2e * e2e):
-        grade = grade.mark(
-            "short", f"the hold of {hold:.0f} s is short (30 s and 5 mean E2E of {e2e:.1f} s are wanted)"
-        )
+        wanted, rounds = limits.short_hold_s, limits.short_hold_e2e * e2e
+        rule = f"{wanted:g} s" if rounds <= wanted else f"{limits.short_hold_e2e:g} mean E2E of {e2e:.3g} s"
+        grade = grade.mark("short", f"the hold of {hold:.3g} s is short ({rule} are wanted)")
     if numbers.output_ratio is not None and numbers.output_ratio < limits.output_ratio:
         reason = f"answers ended early: {numbers.output_ratio:.0%} of the tokens asked for"
         grade = grade.mark("short_answers", reason)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from loadband.analysis.analyse import analyse_run
-from loadband.analysis.level import Level
+from loadband.analysis.level import Grade, Level, Numbers
 from loadband.analysis.run_files import read_run_files
 from loadband.analysis.run_levels import levels_of_run
+from loadband.analysis.validity import check_length
 from loadband.record import Record
 from loadband.rundir import HISTOGRAMS, REQUESTS, SECONDS, STEPS, WORKERS
 from loadband.slo import parse_slo
@@ -126,6 +127,18 @@ def test_answers_that_end_early_are_told(tmp_path: Path) -> None:
 def test_a_short_hold_is_marked(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", SHORT, hold_s=10.0)
     assert all("short" in level.grade.marks for level in levels_of(built.path))
+
+
+@pytest.mark.parametrize(
+    ("hold_s", "e2e_s", "says"),
+    [
+        (10.0, 0.01, "the hold of 10 s is short (30 s are wanted)"),
+        (31.0, 8.0, "the hold of 31 s is short (5 mean E2E of 8 s are wanted)"),
+    ],
+)
+def test_a_short_hold_names_the_rule_that_it_breaks(hold_s: float, e2e_s: float, says: str) -> None:
+    grade = check_length(Grade(), Numbers(hold_s=hold_s, e2e_mean_s=e2e_s), LIMITS)
+    assert grade.reasons == (says,)
 
 
 def test_users_in_step_are_marked_and_their_first_token_judges_nothing(tmp_path: Path) -> None:

@@ -36,6 +36,20 @@ def test_every_answer_has_its_words(levels: list[Level], begins: str) -> None:
     assert first(levels).startswith(begins)
 
 
+def test_one_user_is_best_though_two_bring_more() -> None:
+    """Half as many tokens again for two and a half times the wait."""
+    levels = [level(n, x, e2e_mean_s=e2e) for n, x, e2e in ((1, 10, 1.0), (2, 14.5, 2.5), (4, 15, 6.0))]
+    assert first(levels).startswith(
+        "Best at 1 user: 2 users bring 45% more output tokens/s, and wait longer than that is worth."
+    )
+
+
+def test_one_user_is_said_as_one() -> None:
+    said = summary(verdict_of([level(1, 10, failed=500), level(2, 20, failed=500)]))[0]
+    assert "Failure point at or below 1, errors: 50.0% of the requests failed at 1 user." in said
+    assert "1 users" not in said
+
+
 def test_one_level_says_its_number_and_what_it_cannot_say() -> None:
     assert first(ladder({8: 843.0})) == (
         "8 users: 843 output tokens/s. One level says nothing about a band: give --steps for a ladder."
