@@ -21,6 +21,9 @@ from loadband.analysis.series import drift, waves
 from loadband.analysis.thresholds import Thresholds
 from loadband.record import FailureClass
 
+SHORTEST_HOLD_S = 3.0
+"""A hold covers a whole second from here on that no neighbouring level can have told of (`check_delivery`)."""
+
 NOT_COUNTED = "the server does not count tokens: events stand for tokens"
 
 TIMEOUTS = (
@@ -42,6 +45,9 @@ def check_delivery(grade: Grade, numbers: Numbers, data: HoldData) -> Grade:
     users = windows.numbers(inside[inside["second"] + 2 <= data.hold.end], "users")
     if numbers.users is None:
         return grade
+    if not users.size and len(data.seconds) and data.hold.length < SHORTEST_HOLD_S:
+        wanted = f"hold a level for {SHORTEST_HOLD_S:g} s or longer"
+        return grade.undecide("users").refuse(f"the hold of {data.hold.length:.3g} s is too short: {wanted}")
     if not users.size:
         return grade.undecide("users").refuse("nothing says how many users were there during the hold")
     wrong = users[users != numbers.users]
@@ -151,10 +157,11 @@ def check_steadiness(
     bunched = waves(starts, hold.begin, hold.end, numbers.e2e_mean_s or 0.0, numbers.users or 0.0)
     if bunched is not None:
         fano, again = bunched
-        if fano > limits.wave_fano or (again is not None and again > limits.wave_autocorrelation):
-            returning = f", returning after one E2E ({again:.2f})" if again is not None else ""
-            reason = f"users march in waves: starts bunch {fano:.1f} times as much as random ones{returning}"
-            grade = grade.mark("in_waves", reason)
+        signs = [f"starts bunch {fano:.1f} times as much as random ones"] if fano > limits.wave_fano else []
+        if again is not None and again > limits.wave_autocorrelation:
+            signs.append(f"starts repeat with the length of an answer (autocorrelation {again:.2f})")
+        if signs:
+            grade = grade.mark("in_waves", f"users march in waves: {', '.join(signs)}")
     return grade
 
 

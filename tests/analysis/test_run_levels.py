@@ -129,6 +129,12 @@ def test_a_short_hold_is_marked(tmp_path: Path) -> None:
     assert all("short" in level.grade.marks for level in levels_of(built.path))
 
 
+def test_a_hold_of_a_second_is_too_short(tmp_path: Path) -> None:
+    built = build_run(tmp_path / "run", Build(levels=(4, 8), hold_s=1.0))
+    for level in levels_of(built.path):
+        assert level.grade.faults[0] == "the hold of 1 s is too short: hold a level for 3 s or longer"
+
+
 @pytest.mark.parametrize(
     ("hold_s", "e2e_s", "says"),
     [
@@ -159,6 +165,22 @@ def test_users_in_step_are_marked_and_their_first_token_judges_nothing(tmp_path:
     last = levels_of(built.path, "ttft_p95<=1s")[-1]
     assert "in_waves" in last.grade.marks
     assert not last.measured[0].judgeable
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ((0.7, 0.45), "users march in waves: starts repeat with the length of an answer (autocorrelation 0.45)"),
+        ((3.0, 0.1), "users march in waves: starts bunch 3.0 times as much as random ones"),
+        ((3.0, 0.45), "bunch 3.0 times as much as random ones, starts repeat with the length of an answer (auto"),
+    ],
+)
+def test_waves_are_told_by_the_sign_that_was_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: tuple[float, float], says: str
+) -> None:
+    monkeypatch.setattr("loadband.analysis.validity.waves", lambda *_: found)
+    built = build_run(tmp_path / "run", SHORT, levels=(4,))
+    assert says in "; ".join(levels_of(built.path)[0].grade.remarks)
 
 
 def test_the_mix_of_each_level_is_compared_with_the_others(tmp_path: Path) -> None:
