@@ -20,7 +20,7 @@ from reports.cells import NOTHING
 from reports.parts import SCENARIO_HEADERS, cause_rows, scenario_rows, shown_level
 from reports.serving_block import serving_block
 from reports.units import named, unit
-from reports.wording import summary
+from reports.wording import answer
 
 PLAIN_WIDTH = 160
 MOST_REASONS = 12
@@ -52,7 +52,7 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     for line in _remarks(analysis):
         console.print(Text(line), style="yellow" if terminal else "")
     console.print()
-    for place, sentence in enumerate(summary(verdict)):
+    for place, sentence in enumerate(answer(analysis)):
         console.print(escape(sentence), style="bold" if place == 0 and terminal else "", soft_wrap=not terminal)
     console.print(
         escape(f"Confidence: {verdict.confidence} ({verdict.confidence_reason}). Exit code {int(verdict.exit_code)}.")

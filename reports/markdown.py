@@ -23,7 +23,7 @@ from reports.parts import (
 )
 from reports.serving_block import serving_block
 from reports.units import named, unit
-from reports.wording import summary
+from reports.wording import answer
 
 COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
     ("users", "users", 1.0, "{:g}"),
@@ -55,7 +55,7 @@ SHOWN_OF_RUN = (
 def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     """The file's text; `figures` are captions and paths of pictures, from the report's directory."""
     verdict = analysis.verdict
-    parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(verdict)]
+    parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(analysis)]
     pictures = [f"![{caption}]({path})" for caption, path in figures]
     parts += [*pictures[:1], "## Levels", _table(verdict), *_causes(verdict), *_scenarios(verdict), *_turns(verdict)]
     shown = shown_level(verdict)
@@ -74,11 +74,11 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _answer(verdict: Verdict) -> list[str]:
-    sentences = summary(verdict)
-    answer = [f"**{_inline(sentences[0])}**", *(_inline(sentence) for sentence in sentences[1:])]
+def _answer(analysis: Analysis) -> list[str]:
+    verdict, sentences = analysis.verdict, answer(analysis)
+    said = [f"**{_inline(sentences[0])}**", *(_inline(sentence) for sentence in sentences[1:])]
     return [
-        *answer,
+        *said,
         f"Confidence: {verdict.confidence} ({verdict.confidence_reason}).",
         f"Throughput is {unit(verdict)}. Exit code {verdict.exit_code:d}.",
     ]

@@ -5,8 +5,9 @@ Knows: how each status is said. Must not know: how it was found, where it is pri
 
 import math
 
+from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
-from loadband.analysis.level import Level, people
+from loadband.analysis.level import Level, Numbers, people
 from loadband.analysis.regions import Operating
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
@@ -15,6 +16,27 @@ from reports.units import named, unit
 
 RISEN = 1.10
 """A sign of pressure that is not so many times that of the operating point says nothing."""
+
+
+def answer(analysis: Analysis) -> list[str]:
+    """The answer of a run or a table: of a run in which no level was held, why, and the numbers of the whole."""
+    if analysis.verdict.levels or not analysis.run:
+        return summary(analysis.verdict)
+    why = "levels are read only from a plan (--steps) for now"
+    if analysis.run.get("plan"):
+        why = "the run ended before the first hold began"
+    return [f"No level was held: {why}.", *([_whole_run(analysis.whole)] if analysis.whole else [])]
+
+
+def _whole_run(numbers: Numbers) -> str:
+    said = [f"{numbers.requests or 0:,.0f} requests in {cells.time(numbers.hold_s)}"]
+    if numbers.error_rate is not None:
+        said.append(f"errors {cells.errors(numbers.error_rate, None)}")
+    if numbers.ttft_p50_s is not None:
+        said.append(f"TTFT p50 {cells.time(numbers.ttft_p50_s)}, p95 {cells.time(numbers.ttft_p95_s)}")
+    if numbers.output_tok_s is not None:
+        said.append(f"{cells.number(numbers.output_tok_s, digits=4)} output tokens/s")
+    return f"The whole run, whatever its users did: {', '.join(said)}."
 
 
 def summary(verdict: Verdict) -> list[str]:

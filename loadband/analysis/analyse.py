@@ -13,7 +13,7 @@ import pandas as pd
 from loadband import rundir
 from loadband.analysis.causes import causes_of
 from loadband.analysis.client_health import WORKER_LOST
-from loadband.analysis.level import Level
+from loadband.analysis.level import Level, Numbers
 from loadband.analysis.locust_files import HISTORY, read_history
 from loadband.analysis.locust_levels import levels_of_history
 from loadband.analysis.locust_stretches import SHORTEST_S, held, rested
@@ -24,6 +24,7 @@ from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.validity import NOT_COUNTED
 from loadband.analysis.verdict import Facts, Verdict, judge
+from loadband.analysis.whole_run import whole_run
 from loadband.analysis.windows import Step, steps_of
 from loadband.errors import UnansweredError
 from loadband.record import Status, TokenSource
@@ -45,6 +46,8 @@ class Analysis:
     """What was wrong with the files."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     """How many requests of the whole run ended how, warm-up and drain among them; empty of a table."""
+    whole: Numbers | None = None
+    """Of the whole run, when no level was held."""
     gap_name: str = "Inter-token"
     """What ITL is here: `Inter-token`, `Inter-chunk` or `Inter-read` latency."""
 
@@ -69,7 +72,8 @@ def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
     statuses = dict(sorted(counted.items(), key=lambda each: -each[1]))
-    return Analysis(title, verdict, files.run, notes, statuses, gaps)
+    whole = None if levels else whole_run(files)
+    return Analysis(title, verdict, files.run, notes, statuses, whole, gaps)
 
 
 def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:

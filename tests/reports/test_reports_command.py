@@ -193,6 +193,32 @@ def test_a_run_killed_in_mid_hold_has_that_level(
     assert verdict["levels"][-1]["hold_s"] == pytest.approx(30, abs=1)
 
 
+def test_a_run_without_a_plan_says_so_and_gives_its_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the web UI makes it: users come and go as somebody likes, no step is written."""
+    built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=30.0, fail_share={4: 0.1}), run={"plan": None})
+    (built.path / "steps.csv").write_text((built.path / "steps.csv").read_text().splitlines()[0] + "\n")
+    assert main([str(built.path)]) == 3
+    said = capsys.readouterr().out
+    assert "No level was held: levels are read only from a plan (--steps) for now." in said
+    failed = sum(record.status == "failed" for record in built.records)
+    whole = f"The whole run, whatever its users did: {len(built.records)} requests in "
+    assert whole in said
+    line = next(line for line in said.splitlines() if line.startswith(whole))
+    assert f"errors {failed / len(built.records):.2%}, TTFT p50 " in line
+    assert line.endswith(" output tokens/s.")
+    report = (built.path / "report" / "report.md").read_text()
+    assert "The whole run, whatever its users did" in report
+
+
+def test_a_run_that_ended_before_its_first_hold_says_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=10.0))
+    (built.path / "steps.csv").unlink()
+    assert main([str(built.path)]) == 3
+    said = capsys.readouterr().out
+    assert "No level was held: the run ended before the first hold began.\nThe whole run, " in said
+    assert "give --steps" not in said
+
+
 def test_a_run_without_a_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=10.0))
     for name in ("steps.csv", "requests.csv", "seconds.csv"):
