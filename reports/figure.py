@@ -128,8 +128,7 @@ def _regions(verdict: Verdict, left: float, right: float) -> list[tuple[str, flo
     operating, failure = verdict.operating, verdict.failure
     regions = []
     if verdict.linear_upto is not None:
-        upto = min(verdict.linear_upto, operating.low) if operating.low is not None else verdict.linear_upto
-        regions.append(("linear", left, upto))
+        regions.append(("linear", left, verdict.linear_upto))
     if operating.low is not None and operating.high is not None:
         regions.append(("best", operating.low, operating.high))
     begin, end = pressure(verdict)

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from loadband.analysis.analyse import Analysis
-from loadband.analysis.curve import throughput
+from loadband.analysis.curve import Curve, throughput
 from loadband.analysis.level import Level
+from loadband.analysis.verdict import LOWERING
 from loadband.record import FailureClass
 from reports.figure import INK, MUTED, ROOM_FOR_REGIONS, over_users, paper, time_axis
 from reports.units import named, unit
@@ -25,6 +26,14 @@ NEAR = 0.03
 """Of an axis: points nearer than this have one label."""
 PERCENTILES = (("p50", "#0f766e"), ("p95", "#b45309"), ("p99", "#b91c1c"))
 CLASSES = ("#b91c1c", "#b45309", "#7c3aed", "#0e7490", "#be185d", "#4d7c0f", "#1d4ed8", "#a16207")
+STYLES: dict[str, dict[str, Any]] = {
+    "measured": {"marker": "o", "color": CURVE},
+    "in doubt": {"marker": "o", "color": CURVE, "markerfacecolor": "white"},
+    "not valid": {"marker": "X", "color": MUTED, "markerfacecolor": "white"},
+}
+"""Marker of a level by what it is worth; in doubt: with a mark that lowers the confidence."""
+SAME = 0.005
+"""Of throughput: a fit that is nowhere farther from its points than this looks like them."""
 OPERATING: dict[str, Any] = {
     "markersize": 13,
     "markerfacecolor": "none",
@@ -34,24 +43,23 @@ OPERATING: dict[str, Any] = {
 
 
 def draw_throughput(analysis: Analysis) -> Figure | None:
-    """Measured points, the fitted curve, the operating point."""
+    """Measured points, the curve, the operating point."""
     verdict, levels = analysis.verdict, _levels(analysis)
     if not any(throughput(level, verdict.metric) for level in levels):
         return None
     figure, ax = over_users(analysis.title, verdict, levels)
-    for valid, marker, face, label in ((True, "o", CURVE, "measured"), (False, "X", "white", "not valid")):
+    for label, style in STYLES.items():
         some = [
             (level.users, x)
             for level in levels
-            if level.grade.valid == valid and (x := throughput(level, verdict.metric)) is not None
+            if _worth(level) == label and (x := throughput(level, verdict.metric)) is not None
         ]
         if some:
-            colour = CURVE if valid else MUTED
-            ax.plot(*zip(*some, strict=True), marker, color=colour, markerfacecolor=face, label=label)
+            ax.plot(*zip(*some, strict=True), label=label, linestyle="none", **style)
     curve, point = verdict.curve, verdict.operating.users
     if curve is not None and curve.users.size > 1:
         grid = np.geomspace(curve.users[0], curve.users[-1], 100)
-        ax.plot(grid, [curve.x_at(float(n)) for n in grid], color=CURVE, linewidth=1.6, label="fitted")
+        ax.plot(grid, [curve.x_at(float(n)) for n in grid], color=CURVE, linewidth=1.6, label=_curve_name(curve))
     if point is not None and curve is not None and verdict.operating.status == "found":
         height = curve.x_at(point)
         ax.plot([point], [height], "o", **OPERATING)
@@ -63,6 +71,19 @@ def draw_throughput(analysis: Analysis) -> Figure | None:
     ax.set_ylabel(unit(verdict), color=INK)
     ax.legend(loc="lower right", frameon=False, fontsize=9)
     return figure
+
+
+def _worth(level: Level) -> str:
+    """The key of `STYLES` for a level."""
+    if not level.grade.valid:
+        return "not valid"
+    return "in doubt" if LOWERING.intersection(level.grade.marks) else "measured"
+
+
+def _curve_name(curve: Curve) -> str:
+    """A fit that passes through every point is no more than a line between them."""
+    apart = np.abs(curve.x / np.array([point.x for point in curve.points]) - 1).max()
+    return "line through the levels" if apart < SAME else "unimodal fit"
 
 
 def draw_ttft(analysis: Analysis) -> Figure | None:

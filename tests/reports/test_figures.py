@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from loadband.analysis.analyse import Analysis
-from loadband.analysis.level import Level
+from loadband.analysis.level import Grade, Level
 from reports.figure import save
 from reports.panels import FIGURES, draw_errors, draw_speeds, draw_throughput, draw_tpot, draw_ttft
 from reports.write import write_report
@@ -36,7 +36,36 @@ def texts(figure: Figure | None) -> list[str]:
 def test_the_four_regions_and_the_failure_point_are_marked() -> None:
     said = texts(draw_throughput(full()))
     assert {"linear", "best", "pressure", "failed", "failure at 128: errors", "operating point 16"} <= set(said)
-    assert {"output tokens/s", "users", "measured", "fitted", "m at http://gpu1:8000"} <= set(said)
+    assert {"output tokens/s", "users", "measured", "line through the levels", "m at http://gpu1:8000"} <= set(said)
+
+
+def test_a_curve_is_called_a_fit_only_where_it_leaves_its_points() -> None:
+    assert "unimodal fit" in texts(draw_throughput(analysis(ladder({**SHARP, 8: 30.0}))))
+    assert "line through the levels" not in texts(draw_throughput(analysis(ladder({**SHARP, 8: 30.0}))))
+
+
+def test_the_linear_region_ends_where_the_text_says() -> None:
+    found = full()
+    upto, low = found.verdict.linear_upto, found.verdict.operating.low
+    assert upto is not None
+    assert low is not None
+    assert upto > low
+    figure = draw_throughput(found)
+    assert figure is not None
+    spans = [patch.get_extents().transformed(figure.axes[0].transData.inverted()) for patch in figure.axes[0].patches]
+    assert any(span.x1 == pytest.approx(upto) for span in spans)
+
+
+def test_levels_in_doubt_are_hollow_and_named() -> None:
+    doubtful = level(32, 160, grade=Grade().mark("drifting", "tokens/s moved"))
+    figure = draw_throughput(analysis([*ladder({1: 10.0, 8: 80.0, 16: 160.0}), doubtful]))
+    assert "in doubt" in texts(figure)
+    assert figure is not None
+    (hollow,) = [line for line in figure.axes[0].lines if line.get_label() == "in doubt"]
+    assert hollow.get_markerfacecolor() == "white"
+    assert np.asarray(hollow.get_xdata()).tolist() == [32]
+    few = level(32, 160, grade=Grade().mark("few_for_p99", "p99 of 500 requests"))
+    assert "in doubt" not in texts(draw_throughput(analysis([*ladder({1: 10.0, 8: 80.0, 16: 160.0}), few])))
 
 
 def test_a_failure_in_doubt_is_drawn_as_one() -> None:
