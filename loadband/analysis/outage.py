@@ -62,16 +62,15 @@ def outage_of(
 def _silence(
     near: pd.DataFrame, good: windows.Floats, hold: Hold, seconds: pd.DataFrame, e2e_before: float | None
 ) -> Evidence | None:
-    inside = good[good <= hold.end]
     p99 = percentile(windows.numbers(near[near["status"] == Status.OK], "e2e_s"), 99) or e2e_before or 0.0
     patience = max(3 * p99, min(30.0, hold.length))
     refusals = windows.numbers(near[near["failure_class"].str.match(ANSWERED)], "ended_at")
+    answers = np.sort(np.concatenate([good, refusals]))
+    inside = answers[answers <= hold.end]
     edges = np.concatenate([[hold.begin], inside, [hold.end]])
     gaps = np.diff(edges)
     for place in np.flatnonzero(gaps >= patience if not inside.size else gaps > patience):
         begin, end = edges[place], edges[place + 1]
-        if bool(((refusals > begin) & (refusals < end)).any()):
-            continue
         within = seconds[(seconds["second"] >= begin) & (seconds["second"] + 1 <= end)]
         arrived = (
             within[["output_tokens_ok", "output_tokens_failed", "output_tokens_cut"]].to_numpy(dtype=np.float64).sum()

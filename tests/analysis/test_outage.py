@@ -64,6 +64,17 @@ def test_long_answers_have_long_gaps() -> None:
     assert found([1.0, 39.0, 59.0], e2e=15.0) is None
 
 
+def test_a_server_that_answers_with_errors_is_there() -> None:
+    failing = [(10.0 + n, "http_500", "boom") for n in range(50)]
+    assert found([at for at in STEADY if at < 10], failing) is None
+
+
+def test_a_last_error_before_silence_does_not_excuse_it() -> None:
+    evidence = found([at for at in STEADY if at < 10], [(11.0, "stream_error", "boom")])
+    assert evidence is not None
+    assert evidence.sentence == "no success for 49 s, from 11 s into the hold"
+
+
 def test_no_success_at_all() -> None:
     assert found([]) is not None
 
