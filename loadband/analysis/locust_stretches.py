@@ -22,6 +22,8 @@ Places = NDArray[np.intp]
 
 SETTLE_S = 2.0
 SHORTEST_S = 5.0
+LATE_S = 1.0
+"""A row tells of a moment up to a second before: the next level, with its queue, must not be in this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,16 @@ class Stretch:
 
 
 def held(steps: Sequence[Step], history: History) -> list[Stretch]:
-    """The holds of the run's own steps, as far as the history covers them."""
-    return [
-        Stretch(step.users, step.repeat, step.hold)
+    """The holds of the run's own steps, as far as the history covers them, without a second at each end."""
+    inner = [
+        Stretch(step.users, step.repeat, Hold(step.hold.begin + LATE_S, step.hold.end - LATE_S))
         for step in steps
         if step.hold is not None and step.users is not None
-        if history.at.size > 1 and history.at[0] <= step.hold.begin and step.hold.end <= history.at[-1]
+    ]
+    return [
+        each
+        for each in inner
+        if history.at.size > 1 and history.at[0] <= each.hold.begin < each.hold.end <= history.at[-1]
     ]
 
 
