@@ -38,14 +38,14 @@ LAST_WORDS = re.compile(
 
 
 def outage_of(
-    requests: pd.DataFrame, hold: Hold, seconds: pd.DataFrame, next_hold: float | None, e2e_before: float | None
+    requests: pd.DataFrame, hold: Hold, seconds: pd.DataFrame, next_asked: float | None, e2e_before: float | None
 ) -> Evidence | None:
     """The first sign of an outage in a hold or right after it, or None.
 
-    `requests`: all of `windows.with_end`; `seconds`: `by_second` rows touching the hold; `next_hold`: when the next
-    level's hold begins; `e2e_before`: E2E p99 of the level below, for a hold without a success.
+    `requests`: all of `windows.with_end`; `seconds`: `by_second` rows touching the hold; `next_asked`: when the next
+    level was asked for; `e2e_before`: E2E p99 of the level below, for a hold without a success.
     """
-    until = min(hold.end + AFTERMATH_S, next_hold if next_hold is not None else np.inf)
+    until = min(hold.end + AFTERMATH_S, next_asked if next_asked is not None else np.inf)
     near = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= until)]
     good = windows.numbers(near[near["status"] == Status.OK], "ended_at")
     failed = near[near["status"] == Status.FAILED]

@@ -43,8 +43,8 @@ class _Context:
 class _Neighbours:
     """What a step needs to know of the others."""
 
-    next_hold: float | None
-    """When the next hold begins, Unix seconds."""
+    next_asked: float | None
+    """When the next level was asked for, Unix seconds: what happens from then on is of that level's users."""
     e2e_p99_s: float | None
     """Of the nearest level before that has one."""
 
@@ -60,7 +60,7 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     )  # fmt: skip
     levels: list[Level] = []
     for place, step in enumerate(steps):
-        following = next((later.hold.begin for later in steps[place + 1 :] if later.hold), None)
+        following = next((later.asked_at for later in steps[place + 1 :] if later.asked_at is not None), None)
         below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
         levels.append(_level(step, context, _Neighbours(following, below)))
     return check_ladder(levels, limits)
@@ -141,7 +141,7 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     if step.step == context.target_lost_step:
         evidence = Evidence("outage", "the target went away and did not come back")
     elif not step.unfinished:
-        evidence = outage_of(context.requests, data.hold, data.seconds, neighbours.next_hold, neighbours.e2e_p99_s)
+        evidence = outage_of(context.requests, data.hold, data.seconds, neighbours.next_asked, neighbours.e2e_p99_s)
     if evidence:
         grade = _with_evidence(grade, evidence)
     elif ran_into := validity.timeout_of(data, context.timeouts, limits):

@@ -13,7 +13,12 @@ HOLD = Hold(0.0, 60.0)
 
 
 def found(
-    good: list[float], bad: Sequence[tuple[float, str, str]] = (), *, tokens: float = 0.0, e2e: float = 1.0
+    good: list[float],
+    bad: Sequence[tuple[float, str, str]] = (),
+    *,
+    tokens: float = 0.0,
+    e2e: float = 1.0,
+    next_asked: float | None = None,
 ) -> Evidence | None:
     """Successes by their end, failures by end, class and message; users are there in every second."""
     rows: list[dict[str, Any]] = [
@@ -32,7 +37,7 @@ def found(
             "output_tokens_cut": 0.0,
         }
     )  # fmt: skip
-    return outage_of(requests, HOLD, seconds, None, None)
+    return outage_of(requests, HOLD, seconds, next_asked, None)
 
 
 STEADY = [float(at) for at in range(60)]
@@ -95,6 +100,12 @@ def test_a_refusal_right_after_the_hold_speaks_of_its_level() -> None:
     evidence = found(STEADY, [(61.0 + n, "connect", "refused") for n in range(4)])
     assert evidence is not None
     assert "after the begin of the hold" in evidence.sentence
+
+
+def test_a_refusal_while_the_next_levels_users_come_is_theirs() -> None:
+    refused = [(61.0 + n, "connect", "refused") for n in range(4)]
+    assert found(STEADY, refused, next_asked=60.5) is None
+    assert found(STEADY, refused, next_asked=65.0) is not None
 
 
 @pytest.mark.parametrize(

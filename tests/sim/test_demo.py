@@ -58,7 +58,6 @@ def test_the_server_broke(demo: Demo) -> None:
     assert (demo.verdict["failure"]["status"], demo.verdict["failure"]["mode"]) == ("found", "outage")
 
 
-@pytest.mark.xfail(reason="an outage while the users of the next level come is booked on the level before", strict=True)
 def test_the_bracket_holds_the_true_end(demo: Demo) -> None:
     failure = demo.verdict["failure"]
     assert failure["after"] < TRUE_END <= failure["at"]
