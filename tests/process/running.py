@@ -23,6 +23,9 @@ WITHIN_S = 120.0
 """A run that takes longer hangs."""
 
 
+_started: list[subprocess.Popen[str]] = []
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A process that ended."""
@@ -95,10 +98,21 @@ def start(
     if "--processes" in words:
         port = str(free_port())
         command += ["--master-bind-port", port, "--master-port", port]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command, cwd=ROOT, env=environment(env), text=True, process_group=group, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
+    _started.append(process)
+    return process
+
+
+def end_what_is_left() -> None:
+    """Kill what a test that failed half-way left running."""
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def finish(process: subprocess.Popen[str], within_s: float = WITHIN_S) -> Ended:
