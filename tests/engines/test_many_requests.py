@@ -44,7 +44,7 @@ def ask_many(url: str, requests: int, at_once: int) -> Sum:
     return counted
 
 
-@pytest.mark.parametrize("at_once", [1, 50], ids=["one after the other", "fifty at once"])
+@pytest.mark.parametrize("at_once", [1, 50, 500], ids=["one after the other", "fifty at once", "all at once"])
 def test_five_hundred_requests_all_succeed_and_agree_with_its_counters(llamacpp: LlamaCpp, at_once: int) -> None:
     before = llamacpp.metrics()
     counted = ask_many(llamacpp.url, 500, at_once)
