@@ -60,10 +60,8 @@ class Exchange:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._connection = connection
-        self._dialect = dialect
         self._timeouts = timeouts
         self._clock = clock
-        self._wall_offset = wall_offset
         self.start = clock()
         """Stamp of the request's start."""
         self.tokens = TokenClock(self.start, wall_offset)

@@ -80,8 +80,7 @@ class Probe:
         try:
             self.found.model = self._choose_model(self._offered_models())
             self.found.context_limit = self._limits.get(self.found.model)
-            self._try_request()
-            self._calibrate()
+            self._calibrate(self._try_request())
         finally:
             self._connection.close()
         return self.found
@@ -141,8 +140,11 @@ class Probe:
             raise UsageError(f"{self._address.url} offers several models: choose one with --model ({_few(offered)})")
         return offered[0]
 
-    def _try_request(self) -> None:
-        """One small request as the run will send it; `ignore_eos` is dropped where the server refuses it."""
+    def _try_request(self) -> int | None:
+        """One bare request as the run will send it; `ignore_eos` is dropped where the server refuses it.
+
+        Returns the prompt tokens that the server counted.
+        """
         wanted = self._target.ignore_eos
         self.found.ignore_eos = wanted is not False
         exchange = self._ask("")
@@ -153,10 +155,10 @@ class Probe:
                 self.found.findings.append("the server does not take ignore_eos: answers may be shorter than asked")
         if exchange.failure is not None:
             raise self._refusal(exchange.failure, exchange.answer.http_status)
+        return exchange.answer.usage.prompt_tokens
 
-    def _calibrate(self) -> None:
-        """Tokens per character of each kind, from the server's own counts: one bare prompt, one long one a kind."""
-        bare = self._ask("").answer.usage.prompt_tokens
+    def _calibrate(self, bare: int | None) -> None:
+        """Tokens per character of a kind, by the server's own counts: `bare` of a bare prompt, one long one a kind."""
         if bare is None:
             self.found.findings.append("the server does not count prompt tokens: prompt lengths are estimated")
             return

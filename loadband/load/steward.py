@@ -4,7 +4,6 @@ Knows: what is frozen from the command line, when a test begins and ends, what i
 Must not know: the wire, the ladder, what a report says.
 """
 
-import logging
 import os
 import re
 import subprocess
@@ -39,8 +38,6 @@ FORKED_WITHIN_S = 60.0
 
 LAST_REPORTS_S = 2.0
 """After a test was stopped: how long the workers' last reports may take."""
-
-log = logging.getLogger("loadband")
 
 
 class Steward:
@@ -86,10 +83,10 @@ class Steward:
 
     def begin(self) -> None:
         """A test begins, unless it already did. Raises LoadbandError."""
-        while self._stopping and self.conductor is not None and self.conductor.how is None:
+        while self._stopping and self._under_way():
             gevent.sleep(0.1)
         self._stopping = False
-        if self.conductor is not None and self.conductor.how is None:
+        if self._under_way():
             return
         found = self._found or self._probe()
         self._found = None
@@ -98,6 +95,10 @@ class Steward:
         work = self._work(found)
         conductor.begin(self._path(), work, found, words_of(self._options, work))
         self.conductor = conductor
+
+    def _under_way(self) -> bool:
+        """Whether a test has begun and its files are not closed."""
+        return self.conductor is not None and self.conductor.how is None
 
     def look(self) -> tuple[int, float] | None:
         """The ladder's answer to Locust's shape: users and users per second, None when the run is over."""
