@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 from gevent.pool import Pool
 
+from loadband.load.exchange import Timeouts
 from loadband.record import Status
 from tests.engines.engine import LlamaCpp
 from tests.load.asking import Asker
@@ -13,6 +14,8 @@ from tests.load.asking import Asker
 pytestmark = pytest.mark.process
 
 GENERATED = "llamacpp:tokens_predicted_total"
+PATIENT = Timeouts(connect_s=60, first_token_s=120, idle_s=60, total_s=180)
+"""The last of five hundred waits for all others, on a machine that may be doing other work."""
 PROMPTS = ("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total")
 
 
@@ -31,7 +34,7 @@ def ask_many(url: str, requests: int, at_once: int) -> Sum:
     counted = Sum({})
 
     def user(number: int) -> None:
-        asker = Asker(url)
+        asker = Asker(url, PATIENT)
         for n in range(number, requests, at_once):
             exchange = asker.ask(f"request {n}: what is a river?", max_tokens=8 + n % 9)
             counted.statuses[exchange.status] = counted.statuses.get(exchange.status, 0) + 1
