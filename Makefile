@@ -14,7 +14,7 @@ ARGS   ?=
 ifeq ($(ENGINE),simulator)
 STEPS ?= 4,8,16,24,28,32,36,40,48,56,64
 HOLD  ?= 10s
-LOAD  := --no-ignore-eos --max-tokens 512
+LOAD  := --no-ignore-eos --max-tokens 512 --until-failure
 INSTALLED :=
 else
 STEPS ?= 1,2,4,8,16

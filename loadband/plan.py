@@ -69,6 +69,10 @@ class Plan:
     warmup_s: float | None = None
     stop_when_lost: bool = True
     """Whether the run ends when the target goes away, or waits for its return."""
+    until_failure: bool = False
+    """Whether a pass ends at the level at which a failure is confirmed."""
+    shedding_fails: bool = True
+    """Whether requests that are refused (429, 503, 529) count for that."""
 
 
 def parse_duration(text: str) -> float:

@@ -8,14 +8,14 @@ lines and are flushed by the writer's `flush`; a torn last line is dropped with 
 atomically; without `ended` in it the run was killed. New columns go at the end.
 
 Keys of `run.json`: `schema tool python locust gevent run_id started ended how` (Unix seconds; how the run ended:
-`plan`, `interrupted`, `terminated`, `stopped`, `target_lost`, `unwritable`), `host api path model` (target,
-credentials removed), `scenarios` (list of names), `mix` (scenario -> weight), `prompts` (hash of the pools),
-`sampling` (`max_tokens temperature ignore_eos`), `prompt_tokens long_context_tokens turns think_time seed nonce`,
-`plan` (null, or `levels hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost` with `hold` = `auto`, `90s`
-or `256req`, and null for an automatic time), `slo` (text or null), `labels` (key -> value), `server_args`,
-`timeouts` (`connect_s first_token_s idle_s total_s`), `workers` (list of `name host cores clock_offset_s
-clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of sentences about the target),
-`server` (what it told of itself).
+`plan`, `failure` (a confirmed one ended a climb, as `--until-failure` asks), `interrupted`, `terminated`, `stopped`,
+`target_lost`, `unwritable`), `host api path model` (target, credentials removed), `scenarios` (list of names), `mix`
+(scenario -> weight), `prompts` (hash of the pools), `sampling` (`max_tokens temperature ignore_eos`), `prompt_tokens
+long_context_tokens turns think_time seed nonce`, `plan` (null, or `levels hold settle_s max_hold_s repeats drain_s
+warmup_s stop_when_lost until_failure` with `hold` = `auto`, `90s` or `256req`, and null for an automatic time), `slo`
+(text or null), `labels` (key -> value), `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`),
+`workers` (list of `name host cores clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load),
+`findings` (list of sentences about the target), `server` (what it told of itself).
 """
 
 import contextlib
@@ -69,7 +69,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 and `in_flight` are the master's sums over workers and stand in a second's first row only.
 `histograms.csv`: one row per worker, step, second of completion, scenario and metric (`itl`: successes only; `lag`:
 the worker's event-loop lag, scenario empty); seconds are whole Unix seconds, both ends inclusive.
-`steps.csv`: times are Unix seconds on the master's clock. `workers.csv`: `cpu` is a share of one core.
+`steps.csv`: times are Unix seconds on the master's clock; `ended_by` is one of `hold max_hold not_reached target_lost
+failure stopped`, `failure` after a whole hold. `workers.csv`: `cpu` is a share of one core.
 """
 
 

@@ -28,7 +28,7 @@ from loadband.plan import Plan
 from loadband.record import Status
 from loadband.rundir import LOCUST_PREFIX, RunDirectory
 
-LOST_TARGET = "target_lost"
+LOST_TARGET, FAILURE = "target_lost", "failure"
 
 SPAWN_PER_SECOND = 100.0
 """Users that Locust spawns per second and worker without a warning; their starts are spread by the users themselves."""
@@ -114,7 +114,7 @@ class Conductor:
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
         if action.finished and self._run.get("how") is None:
-            self._run["how"] = LOST_TARGET if self.pen.target_lost else "plan"
+            self._run["how"] = LOST_TARGET if self.pen.target_lost else FAILURE if ladder.failed else "plan"
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)))
         return action
 
@@ -144,6 +144,7 @@ class Conductor:
     def _sight(self, now: float) -> Sight:
         pen, step = self.pen, self.ladder.current if self.ladder else None
         hold_from = step.hold_from if step is not None else None
+        shed_counts = self.plan is None or self.plan.shedding_fails
         complete = now - (pen.e2e_p95_s or 0.0) - 1.0
         return Sight(
             now=now,
@@ -151,11 +152,13 @@ class Conductor:
             in_flight=pen.in_flight_since(self._gate_epoch, len(self.pen.workers)),
             ok=pen.totals.by_status[Status.OK],
             ended=pen.totals.ended,
+            failed=pen.totals.failed_by_server - (0 if shed_counts else pen.totals.throttled),
             e2e_mean_s=pen.e2e_mean_s,
             e2e_p95_s=pen.e2e_p95_s,
             tokens_by_second=pen.tokens_between(hold_from, complete) if hold_from is not None else (),
             warm=pen.answered >= set(self._scenarios),
             target_lost=pen.target_lost,
+            unreached=pen.unreached,
         )
 
     def _told(self, sight: Sight) -> progress.Told:
@@ -175,6 +178,8 @@ class Conductor:
         self._failed_before = self.pen.totals.by_status[Status.FAILED]
         if step.ended_by == EndedBy.TARGET_LOST:
             self._progress.say(f"the target went away during level {step.target}: the run ends here")
+        if step.ended_by == EndedBy.FAILURE:
+            self._progress.say(f"a failure is confirmed at level {step.target}: no further level (--until-failure)")
 
     def _move_gate(self, is_open: bool) -> None:
         self._gate_open = is_open

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loadband.load.failure_watch import FailureWatch
 from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Hold, Plan
 
@@ -31,6 +32,9 @@ WARMUP_AT_MOST_S = 60.0
 
 REACH_WITHIN_S = 60.0
 """Users that are not there this long after they should be will not come: the level is given up, unmeasured."""
+
+LOSS_SHOWS_WITHIN_S = 5.0
+"""A hold is over while the newest requests find no server: so long until it is known whether the target is gone."""
 
 SILENT_FOR_S = 60.0
 """A process that has not told what it has in flight this long after the gate was closed is gone: the drain is over."""
@@ -60,6 +64,8 @@ class Ladder:
     """The step in force; None in warm-up and while draining."""
     repeat: int = 1
     """The pass over the levels, from 1."""
+    failed: bool = False
+    """A pass ended at a confirmed failure."""
     _steps: int = 0
     _level: int = 0
     _since: float = 0.0
@@ -68,6 +74,10 @@ class Ladder:
     _settled_from: float = 0.0
     _ok_before: int = 0
     _ended_before: int = 0
+    _failed_before: int = 0
+    _over_since: float | None = None
+    """When the hold in force was first found to be over."""
+    _watch: FailureWatch = field(default_factory=FailureWatch, repr=False)
     _users: int = 0
     """Users that are asked for."""
     _last_pass: bool = False
@@ -148,9 +158,20 @@ class Ladder:
             if sight.now < self._settled_from + self._settle_s(step, sight):
                 return
             step.hold_from = sight.now
-            self._ok_before, self._ended_before = sight.ok, sight.ended
-        elif reason := self._hold_is_over(step, sight):
-            self._next_after(step, sight, reason)
+            self._ok_before, self._ended_before, self._failed_before = sight.ok, sight.ended, sight.failed
+            self._over_since = None
+        elif (reason := self._hold_is_over(step, sight)) and not self._loss_may_show(sight):
+            confirmed = self.plan.until_failure and self._watch.confirms(
+                sight.ok - self._ok_before, sight.failed - self._failed_before
+            )
+            self._next_after(step, sight, EndedBy.FAILURE if confirmed else reason)
+
+    def _loss_may_show(self, sight: Sight) -> bool:
+        """Whether to wait, so that an engine that just died is booked as gone and not for its last words."""
+        if self._over_since is None:
+            self._over_since = sight.now
+        waited = sight.now - self._over_since
+        return self.plan.until_failure and sight.unreached and waited < LOSS_SHOWS_WITHIN_S
 
     def _ramp_s(self, step: Step) -> float:
         return step.target / self.ramp_users_s if self.ramp_users_s else 0.0
@@ -185,7 +206,8 @@ class Ladder:
 
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
-        if self._level < len(self.plan.levels):
+        self.failed = self.failed or reason == EndedBy.FAILURE
+        if reason != EndedBy.FAILURE and self._level < len(self.plan.levels):
             self._begin(sight, first=step.target)
         else:
             self._enter(Phase.DRAIN, sight.now)
@@ -213,11 +235,12 @@ class Ladder:
             return
         self.repeat += 1
         self._level = 0
+        self._watch = FailureWatch()
         self._begin(sight, first=0)
 
     def _end(self, step: Step, now: float, reason: EndedBy) -> None:
         if step.hold_from is not None:
-            literal = self.plan.hold.seconds if reason == EndedBy.HOLD else None
+            literal = self.plan.hold.seconds if reason in (EndedBy.HOLD, EndedBy.FAILURE) else None
             step.hold_to = step.hold_from + literal if literal is not None else now
         step.ended_by = reason
         self._ended = step

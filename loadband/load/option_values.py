@@ -10,7 +10,7 @@ from loadband import plan
 from loadband.errors import UsageError
 from loadband.load.exchange import Timeouts
 from loadband.plan import Hold, Plan
-from loadband.slo import parse_slo
+from loadband.slo import LATENCIES, parse_slo
 
 
 def plan_of(options: Any) -> Plan | None:
@@ -22,7 +22,11 @@ def plan_of(options: Any) -> Plan | None:
         "drain_s": plan.parse_drain(options.drain),
         "warmup_s": plan.parse_warmup(options.warmup),
         "stop_when_lost": options.on_target_loss == "stop",
+        "until_failure": options.until_failure,
+        "shedding_fails": not _limits_latency(options.slo),
     }
+    if options.until_failure and options.on_target_loss == "continue":
+        raise UsageError("--until-failure takes a lost target for a failure: leave out --on-target-loss continue")
     if options.num_users is not None and options.num_users < 1:
         raise UsageError(f"-u {options.num_users}: a level has at least 1 user")
     if options.steps:
@@ -36,6 +40,11 @@ def plan_of(options: Any) -> Plan | None:
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
     options.run_time = None
     return _checked(Plan((options.num_users or 1,), hold, **common), options.slo)
+
+
+def _limits_latency(slo: str | None) -> bool:
+    """Whether an SLO says what accepted requests must keep: refusing the others is then a server's good right."""
+    return any(limit.metric in LATENCIES and not limit.scenario for limit in (parse_slo(slo) if slo else ()))
 
 
 def _checked(asked: Plan, slo: str | None) -> Plan:

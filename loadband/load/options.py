@@ -136,6 +136,12 @@ def _add_plan(group: Any) -> None:
         help="when the target goes away: end the run, or go on and wait for it. Default stop",
     )  # fmt: skip
     _add(
+        group, "until-failure", action="store_true", default=False,
+        help="climb no further than the level that confirms a failure: surely (95 %%) more than 5 %% of its requests "
+        "failed, or more than 1 %% at two levels in a row. Refusals (429, 503, 529) do not count when --slo limits a "
+        "latency; what else the report calls a failure ends nothing. Each repeat climbs until its own. Default off",
+    )  # fmt: skip
+    _add(
         group, "slo", metavar="LIMITS", type=checked(slo.parse_slo),
         help='limits that the run must keep: "ttft_p95<=1s@32,error_rate<=1%%"; a miss ends with exit code 1',
     )  # fmt: skip

@@ -60,6 +60,10 @@ class Totals:
 
     started: int = 0
     by_status: Counter[str] = field(default_factory=Counter)
+    failed_by_server: int = 0
+    """Failed, and not for want of the client's own resources."""
+    throttled: int = 0
+    """Of these, refused with 429, 503 or 529."""
 
     @property
     def ended(self) -> int:
@@ -156,7 +160,12 @@ class Pen:
     @property
     def target_lost(self) -> bool:
         """Whether the newest requests found no server at all, several of them and for a while."""
-        return self._unreached >= DOWN_AFTER and self._now - self._unreached_since >= DOWN_AFTER_S
+        return self.unreached and self._now - self._unreached_since >= DOWN_AFTER_S
+
+    @property
+    def unreached(self) -> bool:
+        """Whether the newest requests, several of them, found no server: perhaps it is gone."""
+        return self._unreached >= DOWN_AFTER
 
     @property
     def in_flight(self) -> float:
@@ -202,6 +211,9 @@ class Pen:
                 if values[_E2E] is not None:
                     self._e2e.append(values[_E2E])
                     self._ttft.append(values[_TTFT])
+            if status == Status.FAILED and values[_CLASS] != FailureClass.CLIENT:
+                self.totals.failed_by_server += 1
+                self.totals.throttled += values[_CLASS] == FailureClass.THROTTLED
             if values[_CLASS] in _UNREACHED:
                 self._unreached_since = self._unreached_since if self._unreached else self._now
                 self._unreached += 1

@@ -15,6 +15,8 @@ class EndedBy(StrEnum):
     MAX_HOLD = "max_hold"
     NOT_REACHED = "not_reached"
     TARGET_LOST = "target_lost"
+    FAILURE = "failure"
+    """Its hold is whole, and with it a failure is confirmed: `--until-failure` climbs no further."""
     STOPPED = "stopped"
 
 
@@ -30,6 +32,8 @@ class Sight:
     """Successes since the start of the run."""
     ended: int
     """Requests that ended, in any way, since the start of the run."""
+    failed: int = 0
+    """Requests that the server, or the way to it, failed, since the start of the run."""
     e2e_mean_s: float | None = None
     """Of the newest successes."""
     e2e_p95_s: float | None = None
@@ -39,6 +43,8 @@ class Sight:
     """Every scenario was answered at least once."""
     target_lost: bool = False
     """The newest requests found no server."""
+    unreached: bool = False
+    """The same, not yet long enough to be sure."""
 
 
 @dataclass(slots=True)

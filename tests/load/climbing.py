@@ -36,11 +36,17 @@ class Run:
     """From this second on the target is gone."""
     ok_share: float = 1.0
     """How many requests succeed."""
+    failing_from: int = 1_000_000
+    """With so many users and more, `failed_share` of the requests fail."""
+    failed_share: float = 0.0
+    unreached_from: float | None = None
+    """From this second on the newest requests find no server."""
     tells: bool = True
     """Whether processes tell what is in flight."""
     now: float = 1000.0
     users: int = 0
     ended: float = 0.0
+    failed: float = 0.0
     steps: list[Step] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     _asked: tuple[int, float] = (0, 0.0)
@@ -57,11 +63,13 @@ class Run:
             now=self.now,
             users=self.users,
             in_flight=left if told and self.tells else None,
-            ok=int(self.ended * self.ok_share),
+            ok=int((self.ended - self.failed) * self.ok_share),
             ended=int(self.ended),
+            failed=int(self.failed),
             e2e_mean_s=e2e,
             e2e_p95_s=None if e2e is None else 1.5 * e2e,
             warm=self.now - 1000.0 >= self.warm_after_s,
+            unreached=self.unreached_from is not None and self.now >= self.unreached_from,
             target_lost=self.lost_from is not None and self.now >= self.lost_from,
             tokens_by_second=[pattern[second % len(pattern)] for second in range(held)],
         )
@@ -82,7 +90,9 @@ class Run:
             self._asked = (action.users, self.now)
         self.actions.append(action)
         if self._closed_at is None:
-            self.ended += self.users * self.ended_per_user_s
+            ended = self.users * self.ended_per_user_s
+            self.ended += ended
+            self.failed += ended * self.failed_share if self.users >= self.failing_from else 0.0
         self.now += 1.0
         if self.now >= self._asked[1] + self.spawn_s:
             self.users = min(self._asked[0], self.most_users)

@@ -147,6 +147,7 @@ def test_a_run_directory_that_cannot_be_written_is_refused_before_load(oracle: O
         (["-u", "-3", "-t", "5s"], "at least 1 user"),
         (["-u", "0"], "at least 1 user"),
         (["--steps", "1", "--run-dir", ""], "run directory"),
+        (["--steps", "1,2", "--until-failure", "--on-target-loss", "continue"], "--on-target-loss"),
         (["--steps", "1", "--mix", "interactive=1,nobody=2"], "nobody"),
         (["--steps", "1", "--mix", "interactive=1", "MultiTurnUser"], "--mix"),
     ],
