@@ -9,6 +9,7 @@ A success has a 2xx status, at least one generated token (one alone may be half 
 cut of the bytes into reads gives the same outcome.
 """
 
+import functools
 import json
 
 from loadband.load.dialects import (
@@ -23,6 +24,7 @@ from loadband.load.dialects import (
 )
 from loadband.load.framing import Response
 from loadband.load.sse import Event, EventParser
+from loadband.load.template import EventTemplate
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass, http_class
 
@@ -41,6 +43,7 @@ class Answer:
         self._clock = clock
         self._response = Response()
         self._parser = EventParser()
+        self._template = EventTemplate(functools.partial(_one_event, dialect))
         self._is_stream: bool | None = None
         self._body = b""
         self._error: ServerError | None = None
@@ -140,7 +143,7 @@ class Answer:
             self._body = b""
             self._is_stream = self._looks_like_stream(piece)
         if self._is_stream:
-            self._read(self._parser.feed(stamp, piece))
+            self._read_piece(stamp, piece)
         elif len(self._body) < BODY_BYTES:
             self._body += piece
 
@@ -158,16 +161,41 @@ class Answer:
             return True
         return None if any(beginning.startswith(head) for beginning in STREAM_BEGINNINGS) else False
 
-    def _read(self, events: list[Event], *, torn: bool = False) -> None:
-        """`torn`: the last event was ended by the end of the stream, and may be half an event."""
+    def _read_piece(self, stamp: float, piece: bytes) -> None:
+        """Bytes of the stream as they came: as a rule one event, of which only the text is new."""
+        parser = self._parser
+        was_idle = parser.idle
+        if was_idle and (text := self._template.text_of(piece)) is not None:
+            if self._error is None and not self.done:
+                self._hear(stamp, text, visible=self._template.visible)
+            return
+        chunk = self._read(parser.feed(stamp, piece))
+        if chunk is not None and was_idle and parser.idle:
+            self._template.learn(piece, chunk)
+
+    def _read(self, events: list[Event], *, torn: bool = False) -> Chunk | None:
+        """Take these events; what an only one says.
+
+        `torn`: the last event was ended by the end of the stream, and may be half an event.
+        """
+        chunk = None
         for event in events:
             if self._error is not None or self.done:
-                return
+                return None
             try:
-                self._say(event.stamp, self._dialect.read(event.name, event.data))
+                chunk = self._dialect.read(event.name, event.data)
             except ProtocolError as error:
                 if not torn:
                     self._fail(FailureClass.PROTOCOL, str(error))
+                continue
+            self._say(event.stamp, chunk)
+        return chunk if len(events) == 1 else None
+
+    def _hear(self, stamp: float, text: str, *, visible: bool) -> None:
+        """Text and nothing else, as in most events."""
+        self._clock.generated(stamp, answer=visible)
+        if visible:
+            self.text.append(text)
 
     def _say(self, stamp: float, chunk: Chunk) -> None:
         if chunk.error is not None:
@@ -221,6 +249,15 @@ class Answer:
         except (ValueError, RecursionError):
             return None
         return body if isinstance(body, dict) else None
+
+
+def _one_event(dialect: OpenAIChat, piece: bytes) -> Chunk | None:
+    """What a piece of a stream says that is one whole event; None of any other."""
+    events = EventParser().feed(0.0, piece)
+    try:
+        return dialect.read(events[0].name, events[0].data) if len(events) == 1 else None
+    except ProtocolError:
+        return None
 
 
 def _how(lost: OSError | None, when: str) -> str:

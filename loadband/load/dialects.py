@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 from loadband.record import FailureClass, http_class
 
@@ -46,8 +48,7 @@ class Usage:
     cached_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """What one event says."""
 
     text: str = ""
@@ -102,10 +103,10 @@ class OpenAIChat:
             asked["ignore_eos"] = True
         if sampling.extra_body:
             asked.update(sampling.extra_body)
-        text = json.dumps(asked, ensure_ascii=False, separators=(",", ":"))
         try:
-            return text.encode()
-        except UnicodeEncodeError:  # an answer in the history: servers cut characters in two
+            return orjson.dumps(asked)
+        except orjson.JSONEncodeError:  # an answer in the history: servers cut characters in two
+            text = json.dumps(asked, ensure_ascii=False, separators=(",", ":"))
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
     def read(self, name: bytes, data: bytes) -> Chunk:
@@ -124,10 +125,18 @@ class OpenAIChat:
 def _parsed(data: bytes) -> dict[str, Any] | None:
     """The JSON object that these bytes are, or None."""
     try:
-        event = json.loads(data)
+        event = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        event = _parsed_leniently(data)
+    return event if isinstance(event, dict) else None
+
+
+def _parsed_leniently(data: bytes) -> Any:
+    """What servers also send: half a surrogate pair, NaN."""
+    try:
+        return json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) else None
 
 
 def _not_an_object(name: bytes, data: bytes) -> Chunk:

@@ -80,12 +80,13 @@ class Ledger:
 
     def observe(self, metric: str, values: Iterable[float], step: int, second: int, scenario: str = "") -> None:
         """Add values to the histogram of a metric, step, second and scenario."""
+        ordered = sorted(values)
+        if not ordered:
+            return
         key = (step, second, scenario, metric)
-        histogram = self._histograms.get(key)
-        for value in values:
-            if histogram is None:
-                histogram = self._histograms[key] = Histogram()
-            histogram.add(value)
+        if key not in self._histograms:
+            self._histograms[key] = Histogram()
+        self._histograms[key].add_sorted(ordered)
 
     def take(self) -> dict[str, Any]:
         """All that came since the last take, as plain values; the ledger is empty afterwards."""

@@ -37,6 +37,11 @@ class EventParser:
         self.comments = 0
         """Comment lines seen: the server is alive but says nothing."""
 
+    @property
+    def idle(self) -> bool:
+        """Between two events: what was fed before has no say in what comes."""
+        return self._started and self._data is None and not (self._parts or self._skip_newline or self._name)
+
     def feed(self, stamp: float, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
         if not data:

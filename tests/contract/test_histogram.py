@@ -118,6 +118,25 @@ def test_adding_many_times_is_adding_often() -> None:
     assert state(once) == state(Histogram([0.25] * 5))
 
 
+@given(st.lists(magnitudes | st.integers(-1500, 1500).map(lambda i: math.pow(GAMMA, i)) | st.just(0.0), max_size=50))
+@example([5e-324, 1e-323, 1.7976931348623157e308])
+def test_adding_rising_values_at_once_is_adding_each(values: list[float]) -> None:
+    at_once, each = Histogram(), Histogram(values)
+    at_once.add_sorted(sorted(values))
+    assert at_once.buckets == each.buckets
+    assert (at_once.count, at_once.minimum, at_once.maximum) == (each.count, each.minimum, each.maximum)
+    assert at_once.total == pytest.approx(each.total)
+
+
+@pytest.mark.parametrize("values", [[math.nan], [0.1, math.inf], [-math.inf, 0.1], [0.1, math.nan, 0.2]])
+def test_rising_values_that_are_no_measurement_are_refused_and_leave_no_trace(values: list[float]) -> None:
+    histogram = Histogram()
+    with pytest.raises(ValueError, match="cannot hold"):
+        histogram.add_sorted(values)
+    assert (histogram.count, histogram.buckets) == (0, {})
+
+
+
 @given(st.lists(exact_sums, max_size=30), st.lists(exact_sums, max_size=30), st.lists(exact_sums, max_size=30))
 def test_merging_is_associative_commutative_and_equal_to_adding_all(
     a: list[float], b: list[float], c: list[float]

@@ -1,0 +1,78 @@
+"""Events of a stream that differ from an earlier one only in their text, read without parsing them.
+
+Knows: JSON strings. Must not know: what the other fields of an event mean, sockets, stamps.
+
+Servers write the same bytes around each token: only one string changes. When a piece of a stream was parsed as one
+event with nothing but text, the bytes before and after that string become the template. It is tried out at once: with
+another string in its place the same event must be read with that string as its text, whatever the fields are called.
+From then on a piece that begins and ends alike and holds one JSON string between is such an event again, since
+neither a line's end nor an unescaped quote can stand in a JSON string: the grammar says so, no guess does.
+"""
+
+import json
+from collections.abc import Callable
+
+import orjson
+
+from loadband.load.dialects import Chunk
+
+IN_VAIN = 8
+"""So many templates in a row that served no event, and a stream is known to change more than its text."""
+
+PROBE = "another text, to see what becomes of it"
+
+
+class EventTemplate:
+    """The bytes around the text in one stream's events; none at first."""
+
+    __slots__ = ("_after", "_around", "_before", "_in_vain", "_read", "visible")
+
+    def __init__(self, read: Callable[[bytes], Chunk | None]) -> None:
+        """`read`: what a piece says that is one whole event; None of any other."""
+        self._read = read
+        self._before = self._after = b""
+        self._around = 0
+        self._in_vain = 0
+        self.visible = True
+        """The text is answer text, else reasoning."""
+
+    def text_of(self, data: bytes) -> str | None:
+        """The text of an event of this shape, never empty; None of any other piece."""
+        if not self._before or not data.startswith(self._before) or not data.endswith(self._after):
+            return None
+        if len(data) <= self._around:
+            return None
+        try:
+            literal = data[len(self._before) : -len(self._after)]
+            text = literal.decode()
+            if '"' in text or "\\" in text or not text.isprintable():
+                text = orjson.loads(b'"%b"' % literal)  # fails unless the quotes around it are the string's own
+        except ValueError:
+            return None
+        self._in_vain = 0
+        return text or None
+
+    def learn(self, data: bytes, chunk: Chunk) -> None:
+        """Take the shape of a piece that is one event, read as `chunk`, if it holds text and nothing else."""
+        if self._in_vain >= IN_VAIN:
+            return
+        visible = bool(chunk.text)
+        said = chunk.text or chunk.reasoning
+        if not said or chunk != _saying(said, chunk.model, visible=visible):
+            return
+        for literal in (json.dumps(said, ensure_ascii=False), json.dumps(said)):
+            around = data.split(literal.encode(errors="replace"))
+            if len(around) == 2:
+                self._try(around[0] + b'"', b'"' + around[1], chunk.model, visible=visible)
+                return
+
+    def _try(self, before: bytes, after: bytes, model: str | None, *, visible: bool) -> None:
+        self._in_vain += 1
+        if self._read(before + PROBE.encode() + after) == _saying(PROBE, model, visible=visible):
+            self._before, self._after, self.visible = before, after, visible
+            self._around = len(before) + len(after)
+
+
+def _saying(text: str, model: str | None, *, visible: bool) -> Chunk:
+    """An event that says this and nothing else."""
+    return Chunk(text=text, model=model) if visible else Chunk(reasoning=text, model=model)
