@@ -136,7 +136,6 @@ def test_rising_values_that_are_no_measurement_are_refused_and_leave_no_trace(va
     assert (histogram.count, histogram.buckets) == (0, {})
 
 
-
 @given(st.lists(exact_sums, max_size=30), st.lists(exact_sums, max_size=30), st.lists(exact_sums, max_size=30))
 def test_merging_is_associative_commutative_and_equal_to_adding_all(
     a: list[float], b: list[float], c: list[float]
