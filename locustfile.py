@@ -14,8 +14,9 @@ from loadband.load import hooks
 from scenarios.interactive import InteractiveUser
 from scenarios.long_context import LongContextUser
 from scenarios.multi_turn import MultiTurnUser
+from scenarios.open_loop import OpenLoopUser
 
-__all__ = ["InteractiveUser", "LongContextUser", "MultiTurnUser", "hooks"]
+__all__ = ["InteractiveUser", "LongContextUser", "MultiTurnUser", "OpenLoopUser", "hooks"]
 
 if __name__ == "__main__":
     from locust.main import main

@@ -60,6 +60,7 @@ class Plan:
     """
 
     levels: tuple[int, ...]
+    """Numbers of users; empty in an open loop."""
     hold: Hold = Hold()
     max_hold_s: float = 600.0
     settle_s: float | None = None
@@ -73,6 +74,13 @@ class Plan:
     """Whether a pass ends at the level at which a failure is confirmed."""
     shedding_fails: bool = True
     """Whether requests that are refused (429, 503, 529) count for that."""
+    rates: tuple[float, ...] = ()
+    """Levels of an open loop, requests per second."""
+
+    @property
+    def steps(self) -> int:
+        """Levels of one climb."""
+        return len(self.rates or self.levels)
 
 
 def parse_duration(text: str) -> float:

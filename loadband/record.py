@@ -88,7 +88,8 @@ class Record:
     `id` is `<worker>-<n>`; `started_at` is Unix seconds on the master's clock; names ending in `_s` are seconds
     since request start or lengths of time in seconds; `step` and `step_end` are the steps in force at the start
     and at the end (0: before the first level); `flags` is a `;` list
-    (`warmup bursty not_a_stream no_done stale_connection retried degenerate ...`).
+    (`warmup waited bursty not_a_stream no_done stale_connection retried degenerate ...`; `waited`: an arrival of an
+    open loop found no place free in its process).
     """
 
     id: str

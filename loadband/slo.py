@@ -5,7 +5,8 @@ Knows: limits and their words. Must not know: how a percentile is computed, or w
     [scenario.]metric[_pNN or _mean](<= or >=)value[unit][@users]       several joined by commas
     ttft_p95<=1s@32,error_rate<=1%          interactive.tpot_mean<=50ms          output_tok_s>=2000
 
-Latencies without a statistic mean p95. `@users` names the level at which a gate is judged. Values are read as
+Latencies without a statistic mean p95. `@users` names the level at which a gate is judged, a rate in
+an open loop. Values are read as
 decimals, so that 9ms and 0.009s are the same limit.
 """
 
@@ -25,7 +26,7 @@ _LIMIT = re.compile(
     r"(?:_(?P<statistic>p[0-9]{1,2}(?:\.[0-9]{1,9})?|mean))?"
     r"\s*(?P<operator><=|>=)\s*"
     r"(?P<value>[0-9]{1,15}(?:\.[0-9]{1,40})?)\s*(?P<unit>ms|s|%)?"
-    r"\s*(?:@\s*(?P<users>[0-9]{1,7}))?"
+    r"\s*(?:@\s*(?P<users>[0-9]{1,7}(?:\.[0-9]{1,6})?))?"
 )
 
 
@@ -39,8 +40,8 @@ class Limit:
     statistic: str | None = None
     """`mean` or `pNN` of a latency, without needless zeros; None for a share or a rate."""
     scenario: str | None = None
-    users: int | None = None
-    """The level at which the gate is judged; None: at some valid level."""
+    users: float | None = None
+    """The level at which the gate is judged, requests per second in an open loop; None: at some valid level."""
 
     @property
     def quantity(self) -> str:
@@ -61,7 +62,9 @@ class Limit:
         prefix = f"{self.scenario}." if self.scenario else ""
         value = Decimal(repr(float(self.value))).scaleb(2 if self.metric in SHARES else 0).normalize()
         unit = "%" if self.metric in SHARES else "s" if self.metric in LATENCIES else ""
-        return f"{prefix}{self.quantity}{self.operator}{value:f}{unit}" + (f"@{self.users}" if self.users else "")
+        return f"{prefix}{self.quantity}{self.operator}{value:f}{unit}" + (
+            f"@{_level(self.users)}" if self.users else ""
+        )
 
 
 def parse_slo(text: str) -> tuple[Limit, ...]:
@@ -90,10 +93,14 @@ def _parse_limit(part: str) -> Limit:
     elif unit:
         raise UsageError(f"SLO '{part}': {metric} counts tokens per second; write it without a unit")
     value = float(Decimal(number).scaleb({"ms": -3, "%": -2}.get(unit, 0)))
-    users = int(match["users"]) if match["users"] else None
+    users = float(match["users"]) if match["users"] else None
     if users == 0:
         raise UsageError(f"SLO '{part}': there is no level of 0 users; write @1 or more")
     return Limit(metric, match["operator"], value, statistic, match["scenario"], users)
+
+
+def _level(users: float) -> str:
+    return f"{users:.6f}".rstrip("0").rstrip(".")
 
 
 def _statistic(word: str, part: str) -> str:

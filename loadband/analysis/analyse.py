@@ -132,7 +132,8 @@ def unaccounted(files: RunFiles) -> list[str]:
 
 
 def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
-    planned = len((files.run.get("plan") or {"levels": ()})["levels"])
+    plan = files.run.get("plan") or {}
+    planned = len(plan.get("rates") or plan.get("levels") or ())
     return Facts(
         ladder=max(planned, len({level.users for level in levels})) > 1,
         target_lost=files.run.get("how") == TARGET_LOST,

@@ -141,7 +141,7 @@ def _pinned(levels: Sequence[Level], place: int, limit: Limit, limits: Threshold
     """A limit with `@users`: judged there and nowhere else; of repeats the worst counts."""
     there = [level for level in levels if level.users == limit.users]
     if not there:
-        return None, UNDECIDED, f"{limit.users} users were not a level of this run"
+        return None, UNDECIDED, f"{limit.users:g} users were not a level of this run"
     if any(level.grade.evidence and level.grade.evidence.mode == "outage" for level in there):
         return limit.users, MISSED, "the target failed there"
     sound = [level for level in there if level.grade.valid]

@@ -28,6 +28,10 @@ class Asked:
     """Requests of this process in flight when it began, itself among them."""
     conversation: int | None = None
     turn: int | None = None
+    planned: float | None = None
+    """When the schedule of an open loop wanted it, Unix seconds on the master's clock."""
+    waited: bool = False
+    """The process had no place free at that moment."""
 
     def opened(self, started_at: float) -> Open:
         """What the master must know of the request while it is in flight."""
@@ -79,13 +83,14 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         tool_calls=answer.tool_calls or None,
         token_source=source if tokens is not None else None,
         finish_reason=_words(answer.finish_reason, session),
+        schedule_lag_s=None if asked.planned is None else exchange.start + session.wall_offset - asked.planned,
         think_s=asked.think_s,
         worker_in_flight=asked.in_flight,
         prompt_tokens_asked=asked.tokens_asked,
         max_tokens=asked.max_tokens,
         model_answered=_words(answer.model, session),
         attempts=1,
-        flags=_flags(exchange, warmup=asked.step.warmup, bursty=timing.bursty) or None,
+        flags=_flags(exchange, asked, bursty=timing.bursty) or None,
         duration_s=exchange.end - exchange.start,
     )
 
@@ -97,10 +102,11 @@ def _words(told: str | None, session: Session) -> str | None:
     return one_line(told, [session.key or ""]).encode(errors="replace").decode()
 
 
-def _flags(exchange: Exchange, *, warmup: bool, bursty: bool) -> str:
+def _flags(exchange: Exchange, asked: Asked, *, bursty: bool) -> str:
     ended = exchange.status == Status.OK
     flags = {
-        "warmup": warmup,
+        "warmup": asked.step.warmup,
+        "waited": asked.waited,
         "bursty": bursty,
         "no_done": ended and not exchange.answer.done,
         "stale_connection": exchange.stale,

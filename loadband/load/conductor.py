@@ -16,7 +16,7 @@ from locust.env import Environment
 
 from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
-from loadband.load.ladder import Ladder, Phase
+from loadband.load.ladder import FIRST_LEAD_S, Ladder, Phase
 from loadband.load.locust_tables import LocustTables
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
@@ -70,12 +70,14 @@ class Conductor:
         directory = RunDirectory.create(path)
         self.path, self._directory = path, directory
         self._scenarios = frozenset(work.mix)
+        if self.ladder is not None:
+            self.ladder.sources = work.workers
         self._workers: dict[str, dict[str, Any]] = {}
         self._run = {
             **run_of(work, found, self.plan), **run, "started": self._clock(), "ended": None, "how": None, "workers": []
         }  # fmt: skip
         directory.write_run(self._run)
-        self.pen = Pen(directory)
+        self.pen = Pen(directory, tells_users=not (self.plan and self.plan.rates))
         self._tables = LocustTables(self._environment, path / LOCUST_PREFIX)
         self._send(WORK, asdict(work))
         self._ticker = gevent.spawn(self._tick_each_second)
@@ -110,7 +112,7 @@ class Conductor:
         elif ladder.current is not None and ladder.current.hold_from == now:
             self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
-            self._send(STEP, asdict(StepMark(target=action.users, warmup=True)))
+            self._send(STEP, asdict(self._warmup_mark(action, now)))
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
         if action.finished and self._run.get("how") is None:
@@ -165,7 +167,7 @@ class Conductor:
         """What the console says of the level in force."""
         tokens = sight.tokens_by_second
         return progress.Told(
-            steps=len(self.plan.levels) * self.plan.repeats if self.plan else 0,
+            steps=self.plan.steps * self.plan.repeats if self.plan else 0,
             in_flight=self.pen.in_flight,
             tokens_s=sum(tokens) / len(tokens) if tokens else None,
             ttft_p95_s=self.pen.ttft_p95_s,
@@ -177,9 +179,16 @@ class Conductor:
         self._progress.say(progress.step_line(step, self._told(sight)))
         self._failed_before = self.pen.totals.by_status[Status.FAILED]
         if step.ended_by == EndedBy.TARGET_LOST:
-            self._progress.say(f"the target went away during level {step.target}: the run ends here")
+            self._progress.say(f"the target went away during level {step.rate or step.target:g}: the run ends here")
         if step.ended_by == EndedBy.FAILURE:
-            self._progress.say(f"a failure is confirmed at level {step.target}: no further level (--until-failure)")
+            self._progress.say(
+                f"a failure is confirmed at level {step.rate or step.target:g}: no further level (--until-failure)"
+            )
+
+    def _warmup_mark(self, action: Action, now: float) -> StepMark:
+        """The mark of the warm-up: of an open loop at the first level's rate."""
+        rate = self.plan.rates[0] if self.plan and self.plan.rates else None
+        return StepMark(target=action.users, warmup=True, rate=rate, starts_at=now + FIRST_LEAD_S)
 
     def _move_gate(self, is_open: bool) -> None:
         self._gate_open = is_open
@@ -220,4 +229,7 @@ class Conductor:
 
 def mark_of(step: Step, spread_s: float) -> StepMark:
     """What the users' processes need to know of a step."""
-    return StepMark(step.step, step.repeat, step.first, step.target, spread_s)
+    return StepMark(
+        step.step, step.repeat, step.first, step.target, spread_s,
+        level=step.level, rate=step.rate, starts_at=step.starts_at or 0.0,
+    )  # fmt: skip

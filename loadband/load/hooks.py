@@ -26,7 +26,7 @@ from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 from loadband.errors import ExitCode, LoadbandError, UnansweredError, complain
 from loadband.load import locust_patches
 from loadband.load.agent import Agent
-from loadband.load.mix import install_all_users
+from loadband.load.choice import install_all_users
 from loadband.load.options import add_options
 from loadband.load.roll import Roll
 from loadband.load.steward import Steward

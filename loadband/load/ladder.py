@@ -30,6 +30,12 @@ BATCHES = 10
 
 WARMUP_AT_MOST_S = 60.0
 
+OPEN_HOLD_ENDED = 200
+"""An open loop's rate is given, its latency is measured: with `auto` so many requests end, enough for a p95."""
+
+LEAD_S, FIRST_LEAD_S = 0.5, 1.5
+"""A schedule begins so long after it was asked for; the first one waits for its processes too."""
+
 REACH_WITHIN_S = 60.0
 """Users that are not there this long after they should be will not come: the level is given up, unmeasured."""
 
@@ -58,6 +64,8 @@ class Ladder:
     plan: Plan
     ramp_users_s: float | None = None
     """Users per second of every level (`-r`); None: all at once, their starts spread over one mean E2E."""
+    sources: int = 1
+    """Users that send the arrivals of an open loop, one a process."""
     phase: Phase | None = None
     """None before the first look."""
     current: Step | None = None
@@ -127,7 +135,7 @@ class Ladder:
         if self.plan.warmup_s == 0:
             self._begin(sight, first=0)
         else:
-            self._users = self.plan.levels[0]
+            self._users = self._target(0)
             self._enter(Phase.WARMUP, sight.now)
 
     def _is_warm(self, sight: Sight) -> bool:
@@ -138,19 +146,30 @@ class Ladder:
 
     def _begin(self, sight: Sight, first: int) -> None:
         """Ask for the next level; `first` users are there already."""
-        level = self.plan.levels[self._level]
+        target = self._target(self._level)
+        rate = self.plan.rates[self._level] if self.plan.rates else None
         self._level += 1
         self._steps += 1
-        self._users = level
-        self._spread_s = 0.0 if self.ramp_users_s else (sight.e2e_mean_s or 0.0)
-        self.current = Step(self._steps, self.repeat, level, asked_at=sight.now, first=first)
+        self._users = target
+        self._spread_s = 0.0 if self.ramp_users_s or rate else (sight.e2e_mean_s or 0.0)
+        starts_at = sight.now + (LEAD_S if first else FIRST_LEAD_S) if rate else None
+        self.current = Step(
+            self._steps, self.repeat, target, asked_at=sight.now, first=first, rate=rate, level=self._level,
+            starts_at=starts_at,
+        )  # fmt: skip
         self._enter(Phase.CLIMB, sight.now)
+
+    def _target(self, level: int) -> int:
+        """Users of a level, by its place from 0."""
+        return self.sources if self.plan.rates else self.plan.levels[level]
 
     def _advance(self, step: Step, sight: Sight) -> None:
         if step.reached_at is None:
             if sight.users != step.target:
                 if sight.now > step.asked_at + self._ramp_s(step) + REACH_WITHIN_S:
                     self._next_after(step, sight, EndedBy.NOT_REACHED)
+                return
+            if step.starts_at is not None and sight.now < step.starts_at:
                 return
             step.reached_at = sight.now
             self._settled_from = sight.now + (self._spread_s if step.first < step.target else 0.0)
@@ -200,6 +219,8 @@ class Ladder:
         ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
         if ok == 0 and ended >= max(step.target, FAILURES_THAT_TELL):
             return True
+        if step.rate is not None:
+            return ended >= OPEN_HOLD_ENDED
         error = relative_error(sight.tokens_by_second)
         enough = ok >= max(AUTO_HOLD_SUCCESSES, AUTO_HOLD_ROUNDS * step.target)
         return enough and error is not None and error <= AUTO_HOLD_ERROR
@@ -207,7 +228,7 @@ class Ladder:
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
         self.failed = self.failed or reason == EndedBy.FAILURE
-        if reason != EndedBy.FAILURE and self._level < len(self.plan.levels):
+        if reason != EndedBy.FAILURE and self._level < self.plan.steps:
             self._begin(sight, first=step.target)
         else:
             self._enter(Phase.DRAIN, sight.now)

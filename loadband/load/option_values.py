@@ -9,6 +9,7 @@ from typing import Any
 from loadband import plan
 from loadband.errors import UsageError
 from loadband.load.exchange import Timeouts
+from loadband.load.rates import parse_rates
 from loadband.plan import Hold, Plan
 from loadband.slo import LATENCIES, parse_slo
 
@@ -29,12 +30,21 @@ def plan_of(options: Any) -> Plan | None:
         raise UsageError("--until-failure takes a lost target for a failure: leave out --on-target-loss continue")
     if options.num_users is not None and options.num_users < 1:
         raise UsageError(f"-u {options.num_users}: a level has at least 1 user")
+    if options.steps and options.rates:
+        raise UsageError("--steps are levels of users, --rates levels of an open loop: give one of them")
     if options.steps:
         if options.num_users or options.run_time:
             raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
         if options.class_picker:
             raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
         return _checked(Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common), options.slo)
+    if options.rates:
+        if options.num_users or options.run_time or options.spawn_rate:
+            raise UsageError("--rates says how many requests come and --hold for how long: leave out -u, -r and -t")
+        if options.class_picker:
+            raise UsageError("--class-picker does not go with --rates: name the user classes on the command line")
+        hold = plan.parse_hold(options.hold)
+        return _checked(Plan((), hold, rates=parse_rates(options.rates), **common), options.slo)
     if not options.headless:
         return None
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
@@ -50,9 +60,10 @@ def _limits_latency(slo: str | None) -> bool:
 def _checked(asked: Plan, slo: str | None) -> Plan:
     """The plan, when it has every level that the SLO wants to be judged at. Raises UsageError."""
     for limit in parse_slo(slo) if slo else ():
-        if limit.users is not None and limit.users not in asked.levels:
-            levels = ", ".join(map(str, asked.levels))
-            raise UsageError(f"SLO {limit} is to be judged at {limit.users} users, which is no level of {levels}")
+        tested, unit = (asked.rates, "requests/s") if asked.rates else (asked.levels, "users")
+        if limit.users is not None and limit.users not in tested:
+            levels = ", ".join(f"{level:g}" for level in tested)
+            raise UsageError(f"SLO {limit} is to be judged at {limit.users:g} {unit}, which is no level of {levels}")
     return asked
 
 

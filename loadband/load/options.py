@@ -15,7 +15,7 @@ from typing import Any
 
 from loadband import plan, slo
 from loadband.errors import UsageError
-from loadband.load import distribution
+from loadband.load import arrivals, distribution, rates
 
 KEY_VARIABLE = "LOADBAND_API_KEY"
 
@@ -104,6 +104,16 @@ def _add_plan(group: Any) -> None:
     _add(
         group, "steps", metavar="LEVELS", type=checked(plan.parse_levels),
         help="levels of users to climb: 1,2,4,8 or 1:64:x2 or 8:64:+8. Without it Locust ramps as usual",
+    )  # fmt: skip
+    _add(
+        group, "rates", metavar="RATES", type=checked(rates.parse_rates),
+        help="levels of an open loop in requests per second, whatever the answers do: 0.5,1,2,4 or 1:8:x2. In place "
+        "of --steps",
+    )  # fmt: skip
+    _add(
+        group, "arrival", metavar="HOW", default="poisson", type=checked(arrivals.parse_arrival),
+        help="how requests arrive at --rates: poisson (each by itself), constant (a metronome) or gamma(2), bursts "
+        "with that coefficient of variation. Default poisson",
     )  # fmt: skip
     _add(
         group, "hold", metavar="TIME", default="auto", type=checked(plan.parse_hold),

@@ -74,8 +74,10 @@ class Totals:
 class Pen:
     """Writes one run's files."""
 
-    def __init__(self, directory: RunDirectory) -> None:
+    def __init__(self, directory: RunDirectory, *, tells_users: bool = True) -> None:
+        """`tells_users`: whether the files say how many users there are; in an open loop nobody waits for an answer."""
         self._directory = directory
+        self._tells_users = tells_users
         self.workers: dict[str, Worker] = {}
         self.totals = Totals()
         self._e2e: deque[float] = deque(maxlen=NEWEST)
@@ -195,7 +197,8 @@ class Pen:
         appender = self._directory.appender(rundir.SECONDS)
         first = over if self._told is None else max(self._told + 1, over + 1 - LONGEST_PAUSE_S)
         for second in range(first, over + 1):
-            appender.append([second, "", self.users, self.in_flight, *[0] * len(COUNTERS)])
+            users = self.users if self._tells_users else None
+            appender.append([second, "", users, self.in_flight, *[0] * len(COUNTERS)])
             self._told = second
         for second, scenario, *counts in sorted(rows):
             appender.append([second, scenario, None, None, *counts])
@@ -226,7 +229,7 @@ class Pen:
             histograms.append([step, of_second, of_second, scenario, metric, *cells, report["worker"]])
         self._directory.appender(rundir.WORKERS).append(
             [
-                second, report["worker"], report["users"], report["in_flight"],
+                second, report["worker"], report["users"] if self._tells_users else None, report["in_flight"],
                 report["lag_p50_s"], report["lag_p99_s"], report["cpu"], report["state"],
             ]
         )  # fmt: skip

@@ -54,12 +54,15 @@ def live_line(ladder: Ladder, sight: Sight, told: Told) -> str:
     """What goes on now."""
     step = ladder.current
     if step is None:
+        rates = ladder.plan.rates
         words = {
-            Phase.WARMUP: f"warming up with {sight.users} users",
+            Phase.WARMUP: f"warming up at {rates[0]:g} requests/s" if rates else f"warming up with {sight.users} users",
             Phase.DRAIN: f"waiting for {_in_flight(sight)} in flight",
-            Phase.LEAVE: f"{sight.users} users leave",
+            Phase.LEAVE: "the last ones leave" if rates else f"{sight.users} users leave",
         }
         return words.get(ladder.phase or Phase.DONE, "done")
+    if step.reached_at is None and step.rate is not None:
+        return f"{_title(step, told)}: its schedule begins"
     if step.reached_at is None:
         return f"{_title(step, told)}: {sight.users} of {step.target} users are there"
     if step.hold_from is None:
@@ -78,6 +81,8 @@ def step_line(step: Step, told: Told) -> str:
 
 
 def _title(step: Step, told: Told) -> str:
+    if step.rate is not None:
+        return f"{step.rate:g} requests/s ({step.step} of {told.steps})"
     users = "user" if step.target == 1 else "users"
     return f"{step.target} {users} ({step.step} of {told.steps})"
 

@@ -44,6 +44,8 @@ class Work:
     """Scenario -> its share of the conversations."""
     context_limit: int | None
     """Tokens that a prompt and its answer may have together, where the server tells."""
+    arrival: str
+    """How requests arrive in an open loop."""
     workers: int
     key_variable: str | None
     """Environment variable of the key that goes to this host; None: no key may."""
@@ -59,6 +61,12 @@ class StepMark:
     target: int = 0
     spread_s: float = 0.0
     warmup: bool = False
+    level: int = 0
+    """Place in the plan, from 1; 0 before the first level."""
+    rate: float | None = None
+    """Requests per second of an open loop, over all processes."""
+    starts_at: float = 0.0
+    """When the schedule of that rate begins, Unix seconds on the master's clock."""
 
 
 class Session:

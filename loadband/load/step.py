@@ -61,11 +61,17 @@ class Step:
     hold_from: float | None = None
     hold_to: float | None = None
     ended_by: str | None = None
+    rate: float | None = None
+    """Requests per second of an open loop; `target` is then the number of processes that send them."""
+    level: int = 0
+    """Place in the plan, from 1."""
+    starts_at: float | None = None
+    """When the schedule of an open loop begins: a little later than asked, so that every process knows it in time."""
 
     def row(self) -> list[object]:
         """Values in column order."""
         return [
-            self.step, self.repeat, self.target, None, self.asked_at, self.reached_at,
+            self.step, self.repeat, None if self.rate else self.target, self.rate, self.asked_at, self.reached_at,
             self.hold_from, self.hold_to, self.ended_by,
         ]  # fmt: skip
 

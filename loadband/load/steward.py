@@ -20,9 +20,9 @@ from locust.runners import MasterRunner, Runner
 from loadband import rundir
 from loadband.errors import ExitCode, LoadbandError, complain
 from loadband.load.agent import WORK
+from loadband.load.choice import choose, install_users
 from loadband.load.conductor import LOST_TARGET, Conductor
 from loadband.load.connection import parse_address
-from loadband.load.mix import choose, install_users
 from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
 from loadband.load.options import Frozen
 from loadband.load.probe import Found, Target, probe
@@ -64,11 +64,12 @@ class Steward:
         self._run_id = ""
         self._ramp: float | None = options.spawn_rate
         self.plan = plan_of(options)
-        self.mix = choose(environment, self.frozen.user_classes, self.frozen.mix)
+        self._at_rates = bool(self.plan and self.plan.rates)
+        self.mix = choose(environment, self.frozen.user_classes, self.frozen.mix, at_rates=self._at_rates)
 
     def prepare(self) -> None:
         """Refuse before load what can be known, and install the ladder. Raises LoadbandError."""
-        install_users(self._environment, self.mix)
+        install_users(self._environment, self.mix, at_rates=self._at_rates)
         if self.plan is not None:
             self._environment.shape_class = LadderShape(self.look)
             quieten_locust(self._options)
@@ -193,6 +194,7 @@ class Steward:
                 "connect_s": limits.connect_s, "first_token_s": limits.first_token_s,
                 "idle_s": limits.idle_s, "total_s": limits.total_s,
             },
+            arrival=options.arrival,
             workers=max(self._runner.worker_count, 1) if isinstance(self._runner, MasterRunner) else 1,
             key_variable=self._key_variable(),
         )  # fmt: skip

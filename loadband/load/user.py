@@ -19,7 +19,7 @@ from loadband.load.connection import Connection
 from loadband.load.exchange import Exchange
 from loadband.load.prompts import Prompt
 from loadband.load.request import whole_request
-from loadband.load.session import Session
+from loadband.load.session import Session, StepMark
 from loadband.record import FailureClass, Record, Status
 
 BACK_OFF_S = 0.5
@@ -66,6 +66,16 @@ class Reply(NamedTuple):
         return None if prompt is None or output is None else prompt + output
 
 
+class Arrival(NamedTuple):
+    """A place in the schedule of an open loop."""
+
+    step: StepMark
+    planned: float
+    """Unix seconds on the master's clock."""
+    waited: bool
+    """The process had no place free when it came."""
+
+
 class ModelUser(User):
     """Base of the scenarios: one connection, one user number, requests one after the other."""
 
@@ -74,6 +84,14 @@ class ModelUser(User):
     """Name of the scenario in every file and report."""
 
     connection: Connection | None = None
+    arrival: Arrival | None = None
+    """Set in an open loop, where each arrival is a user of its own who asks once."""
+    thought: float | None = None
+
+    @property
+    def step(self) -> StepMark:
+        """The step that what is asked now belongs to."""
+        return self.session.step if self.arrival is None else self.arrival.step
 
     def on_start(self) -> None:
         """Take a number and wait for this user's turn in the level's start."""
@@ -81,7 +99,6 @@ class ModelUser(User):
         self.number = self.session.next_user()
         self.connection = self.session.connection()
         self.conversations = 0
-        self.thought: float | None = None
         self.session.wait_for_turn(self.number)
 
     def on_stop(self) -> None:
@@ -101,7 +118,7 @@ class ModelUser(User):
 
     def nonce(self) -> str:
         """The mark that this conversation's first prompt begins with, and no other."""
-        return self.session.book.nonce(self.session.step.repeat, self.number, self.conversations)
+        return self.session.book.nonce(self.step.repeat, self.number, self.conversations)
 
     def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int, turn: int | None = None) -> Reply:
         """Send one request and read its answer to the end; however it ends, it is booked. `turn` counts from 1."""
@@ -115,13 +132,15 @@ class ModelUser(User):
             scenario=self.scenario,
             kind=prompt.kind,
             user=self.number,
-            step=session.step,
+            step=self.step,
             tokens_asked=prompt.tokens_asked,
             max_tokens=max_tokens,
             think_s=self.thought,
             in_flight=session.ledger.in_flight + 1,
             conversation=None if turn is None else self.conversations,
             turn=turn,
+            planned=self.arrival.planned if self.arrival else None,
+            waited=self.arrival.waited if self.arrival else False,
         )
         session.ledger.begin(asked.opened(exchange.start + session.wall_offset))
         try:
@@ -134,15 +153,18 @@ class ModelUser(User):
         return Reply(record, "".join(exchange.answer.text))
 
     def _back_off(self, record: Record) -> None:
-        """After a failure that came at once, keep from asking again at once."""
+        """After a failure that came at once, keep from asking again at once. Arrivals come when they come."""
+        if self.arrival is not None:
+            return
         if record.failure_class in NO_SERVER:
             gevent.sleep(BACK_OFF_S)
         elif record.status == Status.FAILED and (record.duration_s or 0.0) < QUICK_FAILURE_S:
             gevent.sleep(QUICK_FAILURE_S - (record.duration_s or 0.0))
 
     def think(self, source: random.Random) -> None:
-        """Pause before the next request, and remember for how long."""
-        self.thought = self.session.pause(source)
+        """Pause before the next request, and remember for how long. Who came to ask once just leaves."""
+        if self.arrival is None:
+            self.thought = self.session.pause(source)
 
     def _connected(self) -> Connection:
         if self.connection is None:

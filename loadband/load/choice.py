@@ -1,0 +1,49 @@
+"""Which users run: what the words on the command line mean, and which class Locust spawns for it.
+
+Knows: scenarios, shares, that an open loop has a source and a closed one has users. Must not know: requests, files.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from locust.env import Environment
+
+from loadband.errors import UsageError
+from loadband.load.distribution import parse_shares
+from loadband.load.mix import MixedUser, scenario_classes
+from loadband.load.source import SourceUser
+
+OPEN_LOOP, MULTI_TURN = "open_loop", "multi_turn"
+
+
+def choose(environment: Environment, named: Sequence[str], mix: str | None, *, at_rates: bool) -> dict[str, float]:
+    """The shares that are meant: `--mix`, else the named classes alike, else the default. Raises UsageError.
+
+    The default is interactive alone; `at_rates` (an open loop) it is open_loop alone.
+    """
+    offered = scenario_classes(environment)
+    if mix:
+        shares = parse_shares(mix)
+        if unknown := sorted(set(shares) - set(offered)):
+            raise UsageError(f"there is no scenario {unknown[0]}: choose of {', '.join(sorted(offered))}")
+        if named:
+            raise UsageError("--mix says which scenarios run: leave out the names of user classes")
+    else:
+        default = {OPEN_LOOP if at_rates else "interactive": 1.0}
+        shares = {user.scenario: 1.0 for user in offered.values() if user.__name__ in named} or default
+    if at_rates and MULTI_TURN in shares:
+        raise UsageError("the turns of a conversation wait for answers, which no rate can: leave multi_turn out")
+    if not at_rates and OPEN_LOOP in shares:
+        raise UsageError("open_loop needs a rate: say how many requests per second with --rates 0.5,1,2,4")
+    return shares
+
+
+def install_users(environment: Environment, shares: Mapping[str, float], *, at_rates: bool) -> None:
+    """Let Locust spawn one class alone on the master: the scenario's own, the one that mixes, or the source."""
+    offered = scenario_classes(environment)
+    closed = offered[next(iter(shares))] if len(shares) == 1 else MixedUser
+    environment.user_classes = [SourceUser if at_rates else closed]
+
+
+def install_all_users(environment: Environment) -> None:
+    """A worker learns only from the master which class runs: it offers every one."""
+    environment.user_classes = [*scenario_classes(environment).values(), MixedUser, SourceUser]

@@ -1,0 +1,123 @@
+"""The open loop in real Locust processes: the same schedule with 1, 2 and 4 workers, sent when it says, all booked."""
+
+import itertools
+import signal
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from loadband import rundir
+from loadband.load.prompts import nonce_of
+from loadband.record import Status
+from tests.oracle import Oracle, tokens
+from tests.process.running import Files, finish, run, start
+
+pytestmark = pytest.mark.process
+
+LATE_S = 0.005
+"""What an arrival may be late at the server, in the median: the machine of a test may be busy."""
+
+
+def words(oracle: Oracle, path: Path, rates: str, *more: str) -> list[str]:
+    """An open loop without warm-up and settling."""
+    return [
+        "--headless", "-H", oracle.url, "--rates", rates, "--warmup", "0s", "--settle", "0s", "--no-report",
+        "--run-dir", str(path), *more,
+    ]  # fmt: skip
+
+
+def planned(files: Files) -> dict[tuple[int, int], float]:
+    """(step, number of the arrival) -> moment by the schedule, Unix seconds."""
+    return {
+        (int(row["step"]), int(row["user"])): float(row["started_at"]) - float(row["schedule_lag_s"])
+        for row in files.rows(rundir.REQUESTS)
+    }
+
+
+def late_at_server(oracle: Oracle, files: Files) -> list[float]:
+    """How much later than planned each arrival was read by the server, seconds, rising."""
+    to_wall = time.time() - time.monotonic()
+    read = {request.prompt[:12]: request.read_at + to_wall for request in oracle.log().requests}
+    levels = {int(row["step"]): index for index, row in enumerate(files.steps, start=1)}
+    run_id = files.run["run_id"]
+    return sorted(
+        read[nonce_of(f"{run_id}/1/{number}/{levels[step]}")] - moment
+        for (step, number), moment in planned(files).items()
+    )
+
+
+def offsets(files: Files, step: int) -> dict[int, float]:
+    """Number -> seconds after the first arrival of the step."""
+    moments = {number: moment for (of, number), moment in planned(files).items() if of == step}
+    return {number: moment - moments[0] for number, moment in moments.items()}
+
+
+@pytest.mark.timing
+def test_1_2_and_4_workers_send_the_same_schedule_when_it_says(oracle: Oracle, tmp_path: Path) -> None:
+    arrival = "gamma(2)"
+    seen: list[tuple[dict[int, float], set[str]]] = []
+    for workers in (1, 2, 4):
+        oracle.reset()
+        oracle.script(tokens(ttft_ms=300, itl_ms=10, n=20))
+        path = tmp_path / str(workers)
+        ended = run(words(oracle, path, "10,20", "--hold", "4s", "--arrival", arrival, "--processes", str(workers)))
+        assert ended.code == 0, ended.err
+        files = Files(path)
+        assert set(files.statuses) == {Status.OK}
+        assert {row["users"] for row in files.rows(rundir.SECONDS)} == {""}
+        assert [(row["target"], row["offered_req_s"]) for row in files.steps] == [("", "10"), ("", "20")]
+        late = late_at_server(oracle, files)
+        p99 = late[int(0.99 * len(late))]
+        print(f"{workers} workers, {arrival}: {len(late)} arrivals, late at the server by "
+              f"{statistics.median(late) * 1000:.2f} ms in the median, {p99 * 1000:.1f} ms p99")  # fmt: skip
+        assert statistics.median(late) < LATE_S
+        texts = {request.prompt.partition("] ")[2] for request in oracle.log().requests if "] " in request.prompt}
+        seen.append((offsets(files, 2), texts))
+    assert_same([moments for moments, _ in seen])
+    common = set.intersection(*(texts for _, texts in seen))
+    assert len(common) >= 0.8 * min(len(texts) for _, texts in seen), "the same prompts"
+
+
+def assert_same(schedules: Sequence[dict[int, float]]) -> None:
+    """The same numbers at the same moments, as far as every run came."""
+    shortest = min(len(schedule) for schedule in schedules)
+    assert shortest > 40
+    for schedule in schedules:
+        assert set(range(shortest)) <= set(schedule)
+        for number in range(shortest):
+            assert schedule[number] == pytest.approx(schedules[0][number], abs=2e-6)
+
+
+def test_answers_do_not_delay_arrivals_and_all_are_drained(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=3000, itl_ms=1, n=5))
+    ended = run(words(oracle, tmp_path / "run", "20", "--arrival", "constant", "--hold", "5s", "--processes", "2"))
+    assert ended.code == 0, ended.err
+    files = Files(tmp_path / "run")
+    assert set(files.statuses) == {Status.OK}
+    assert (
+        files.total("started")
+        == files.statuses[Status.OK]
+        == len(oracle.log().requests) - files.run["probe"]["requests"]
+    )
+    gaps = [later - earlier for earlier, later in itertools.pairwise(sorted(offsets(files, 1).values()))]
+    assert gaps == pytest.approx([0.05] * len(gaps), abs=3e-6)
+    assert oracle.log().peak_in_flight >= 50, "60 are open when nothing waits"
+
+
+def test_ctrl_c_books_what_is_open_as_cut(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=100, itl_ms=50, n=100))
+    process = start(words(oracle, tmp_path / "run", "10", "--hold", "60s", "--processes", "2"))
+    oracle.wait_until(lambda log: log.in_flight >= 30, 60)
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert "Traceback" not in ended.err, ended.err
+    files = Files(tmp_path / "run")
+    assert files.statuses[Status.CUT] >= 25
+    assert files.total("started") == files.statuses.total()
+    assert set(files.statuses) <= {Status.OK, Status.CUT}
+    booked = {nonce_of(f"{files.run['run_id']}/1/{number}/1") for _, number in planned(files)}
+    at_server = {request.prompt[:12] for request in oracle.log().requests[files.run["probe"]["requests"] :]}
+    assert at_server <= booked, "whatever the server saw is in the files; one stopped while it connects is there too"
