@@ -7,18 +7,20 @@ import asyncio
 from typing import Protocol
 
 from loadband.sim import wire
+from loadband.sim.latencies import Life
 from loadband.sim.request import BadRequestError, ChatRequest, Request, take
 
 
 class Stream:
     """What a connection owes for the chat request that it serves."""
 
-    __slots__ = ("asked", "connection", "identity")
+    __slots__ = ("asked", "connection", "identity", "life")
 
-    def __init__(self, connection: "Connection", asked: ChatRequest, identity: bytes) -> None:
+    def __init__(self, connection: "Connection", asked: ChatRequest, identity: bytes, life: Life) -> None:
         self.connection = connection
         self.asked = asked
         self.identity = identity
+        self.life = life
 
 
 class House(Protocol):

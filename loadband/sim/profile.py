@@ -16,6 +16,8 @@ from typing import Any
 HERE = Path(__file__).with_name("profiles")
 
 PREEMPT, DIE = "preempt", "die"
+LONGEST_STEP_MS = 60_000
+"""A step of more than a minute is a slip of the unit."""
 
 
 class ProfileError(ValueError):
@@ -134,6 +136,10 @@ def parse(text: str, name: str) -> Profile:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"profile {name}: not TOML ({error})") from None
+    known = [each.name for each in dataclasses.fields(Profile) if each.name != "name"]  # that is the file's
+    for key in data:
+        if key not in known:
+            raise ProfileError(f"profile {name}: unknown key {key}; known: {', '.join(known)}")
     parts = {}
     for part, kind in PARTS.items():
         values = data.pop(part, {})
@@ -180,13 +186,15 @@ def checked(profile: Profile) -> Profile:
             memory.blocks >= memory.reserve_blocks + math.ceil(profile.max_model_len / max(1, memory.block_size)),
             "memory.blocks must hold at least one sequence of max_model_len",
         ),
-        (step.base_ms > 0, "step.base_ms must be above 0"),
+        (0 < step.base_ms <= LONGEST_STEP_MS, f"step.base_ms must be above 0, and at most {LONGEST_STEP_MS}"),
+        (step.jitter <= 1, "step.jitter must be at most 1: it is a deviation of the logarithm"),
         (
             min(step.prefill_token_ms, step.sequence_ms, step.context_token_ms, step.jitter, step.swap_ms) >= 0,
             "step: no value may be negative",
         ),
         (step.swap_width > 0 and 0 < step.swap_chance <= 1, "step: swap_width above 0, swap_chance in (0, 1]"),
         (answers.mean >= 1 and answers.sd >= 0 and answers.most >= 1, "answers: mean and most from 1, sd from 0"),
+        (answers.sd <= 100 * answers.mean, "answers.sd must be at most 100 times the mean"),
     ]
     for sound, sentence in rules:
         if not sound:

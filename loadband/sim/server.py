@@ -15,6 +15,7 @@ from collections.abc import Callable
 from loadband.sim import wire
 from loadband.sim.connection import Connection, Stream
 from loadband.sim.engine import FINISHED, Engine, EngineDiedError, QueueFullError, Sequence
+from loadband.sim.latencies import Latencies, Life
 from loadband.sim.metrics import KIND, exposition
 from loadband.sim.profile import Profile
 from loadband.sim.request import BadRequestError, Request, parsed, prompt_tokens, read_chat, tokens_of
@@ -28,6 +29,7 @@ class Server:
 
     def __init__(self, profile: Profile, seed: int = 1) -> None:
         self.engine = Engine(profile, seed)
+        self.latencies = Latencies()
         self.died = asyncio.Event()
         self._profile = profile
         self._loop = asyncio.get_running_loop()
@@ -101,7 +103,8 @@ class Server:
                 raise BadRequestError(503, refusal.message) from None
             connection.send(wire.STREAM_HEAD + wire.error_end(503, refusal.message), over=True)
             return
-        self._streams[sequence] = Stream(connection, asked, self._pieces.identity(next(self._numbers)))
+        life = Life(self._loop.time())
+        self._streams[sequence] = Stream(connection, asked, self._pieces.identity(next(self._numbers)), life)
         self._by_connection[connection] = sequence
         if asked.stream:
             connection.send(wire.STREAM_HEAD)
@@ -126,7 +129,7 @@ class Server:
         connection.send(wire.answer(200, wire.dumped({"version": VERSION})), over=True)
 
     def _metrics(self, connection: Connection, _: Request) -> None:
-        connection.send(wire.answer(200, exposition(self.engine), KIND), over=True)
+        connection.send(wire.answer(200, exposition(self.engine, self.latencies), KIND), over=True)
 
     # Steps
 
@@ -140,9 +143,10 @@ class Server:
             self._loop.call_at(ends_at, self._end, ends_at)
 
     def _end(self, due: float) -> None:
-        pieces, streams = self._pieces, self._streams
+        pieces, streams, latencies, at = self._pieces, self._streams, self.latencies, self._loop.time()
         for sequence in self.engine.end():
             stream = streams[sequence]
+            latencies.token(stream.life, at)
             if sequence.state == FINISHED:
                 self._finish(sequence, stream)
             elif stream.asked.stream:
@@ -155,6 +159,7 @@ class Server:
         del self._streams[sequence]
         del self._by_connection[stream.connection]
         pieces, asked, tokens = self._pieces, stream.asked, sequence.generated
+        self.latencies.finish(stream.life, tokens, sequence.finish_reason)
         if asked.stream:
             counts = wire.usage(asked.prompt_tokens, tokens) if asked.include_usage else None
             end = pieces.end(stream.identity, tokens, sequence.finish_reason, counts)

@@ -45,6 +45,11 @@ FAULTS = [
     ('about = "a test"', 'about = "a test"\nstep = 5', "not TOML"),
     ("[step]\nbase_ms = 5", "", "step.base_ms is missing"),
     ("max_model_len = 100", "max_model_len =", "not TOML"),
+    ("[answers]", "[answer]", "unknown key answer; known: about, model"),
+    ('about = "a test"', 'about = "a test"\nname = "n"', "unknown key name"),
+    ("base_ms = 5", "base_ms = 5\njitter = 3.0", "step.jitter must be at most 1"),
+    ("base_ms = 5", "base_ms = 1e9", "step.base_ms must be above 0, and at most 60000"),
+    ("mean = 10", "mean = 10\nsd = 1e300", "answers.sd must be at most 100 times the mean"),
 ]
 
 
