@@ -2,6 +2,7 @@
 
     python -m benchmarks.virtual_run a100-qwen2.5-32b-q4 runs/virtual --hold 300
     python -m reports runs/virtual
+    python -m benchmarks.virtual_run vllm-small runs/seqs8 --steps 2,4,8,16,32 --hold 120 --max-num-seqs 8
 
 Users join level by level, spread over one second, and stay; there are no pauses. When the engine dies, its streams fail
 with its last words, the users are refused for some seconds, and the run ends, as a real one does.
@@ -12,7 +13,7 @@ Knows: the virtual engine, the run directory. Must not know: how a verdict is fo
 import argparse
 import random
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -98,10 +99,13 @@ class Books:
 
 
 def virtual_run(
-    name: str, path: Path, levels: list[int], hold_s: float, *, settle_s: float = 20.0, seed: int = 1
-) -> None:
-    """Climb the levels and write the run directory."""
+    name: str, path: Path, levels: list[int], hold_s: float, *, settle_s: float = 20.0, seed: int = 1,
+    max_num_seqs: int | None = None,
+) -> None:  # fmt: skip
+    """Climb the levels and write the run directory; `max_num_seqs` replaces that of the profile."""
     profile, draw = load(name), random.Random(f"{seed} joins")
+    if max_num_seqs is not None:
+        profile = replace(profile, scheduler=replace(profile.scheduler, max_num_seqs=max_num_seqs))
     length = settle_s + hold_s
     starts = [place * length for place in range(len(levels))]
     books = Books(starts, profile.refusal.death_message)
@@ -117,11 +121,16 @@ def virtual_run(
         for user in range(levels[books.step_at(died) - 1]):
             for second in range(REFUSED_S):
                 books.refused(user, died + second + 0.5 * draw.random())
-    write(path, books, levels, (settle_s, hold_s, end), died)
+    arguments = f"--max-num-seqs {profile.scheduler.max_num_seqs}"
+    facts = {"model": profile.model, "seed": seed, "server_args": arguments}
+    write(path, books, levels, (settle_s, hold_s, end), died, facts=facts)
 
 
-def write(path: Path, books: Books, levels: list[int], times: tuple[float, float, float], died: float | None) -> None:
-    """The files. `times`: settle, hold, the run's end, in seconds."""
+def write(
+    path: Path, books: Books, levels: list[int], times: tuple[float, float, float], died: float | None, *,
+    facts: dict[str, Any],
+) -> None:  # fmt: skip
+    """The files. `times`: settle, hold, the run's end, in seconds; `facts` go into `run.json`."""
     settle_s, hold_s, end = times
     directory = RunDirectory.create(path)
     for step, (level, start) in enumerate(zip(levels, books.starts, strict=True), 1):
@@ -149,7 +158,7 @@ def write(path: Path, books: Books, levels: list[int], times: tuple[float, float
                 table.append([step, second, second, scenario, metric, *sums, "w1"])
         workers.append([second, "w1", users, books.open_s[second], LAG_S, LAG_S, 0.2, "running"])
     directory.write_run({
-        "tool": "virtual", "started": EPOCH, "ended": EPOCH + end, "host": "virtual", "model": "virtual",
+        "tool": "virtual", "started": EPOCH, "ended": EPOCH + end, "host": "virtual", **facts,
         "how": "plan" if died is None else "target_lost", "scenarios": ["interactive"], "slo": None, "findings": [],
         "plan": {"levels": levels, "hold": f"{hold_s:g}s", "settle_s": settle_s, "max_hold_s": 600.0},
         "timeouts": {"connect_s": 10.0, "first_token_s": 120.0, "idle_s": 60.0, "total_s": 600.0},
@@ -165,9 +174,11 @@ def main() -> None:
     parser.add_argument("--steps", default="4,8,12,16,20,24,28,32,36,40,48,56,64")
     parser.add_argument("--hold", type=float, default=300.0, help="seconds")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--max-num-seqs", type=int, help="sequences that run at once, in place of the profile's")
     options = parser.parse_args()
     virtual_run(
-        options.profile, options.run_dir, list(parse_levels(options.steps)), options.hold, seed=options.seed
+        options.profile, options.run_dir, list(parse_levels(options.steps)), options.hold, seed=options.seed,
+        max_num_seqs=options.max_num_seqs,
     )  # fmt: skip
 
 

@@ -1,11 +1,10 @@
-"""`python -m reports RUN_DIR` and `python -m reports curve TABLE.csv`: the command line of the analysis.
+"""`python -m reports RUN_DIR`, and its other commands `curve`, `compare`: the command line of the analysis.
 
 Knows: arguments, which outputs are written, exit codes. Must not know: formulas, wording.
 """
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.thresholds import parse_thresholds
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
+from reports import compare
+from reports.arguments import Parser, add_threshold, seconds
 from reports.console import print_report
 from reports.write import write_report
 
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["compare"]:
+        return compare.run(arguments[1:])
     if arguments[:1] == ["curve"]:
         asked = _curve_parser().parse_args(arguments[1:])
         analysis = analyse_table(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold))
@@ -57,25 +60,12 @@ def _show(analysis: Analysis, where: Path | None, *, as_data: bool) -> None:
         print_report(analysis, None if where is None else str(where))
 
 
-def _seconds(text: str) -> float:
-    """A time of 0 s or more; argparse names the option when this refuses."""
-    seconds = float(text)
-    if not 0 <= seconds < math.inf:
-        raise ValueError(text)
-    return seconds
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        """A wrong argument is a user's mistake like any other: one line, exit code 2."""
-        raise UsageError(f"{message}; see {self.prog} --help")
-
-
 def _run_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m reports",
         description="The verdict of a run: best band, saturation, failure point. Writes RUN_DIR/report/.",
-        epilog="For a table of somebody's results: python -m reports curve TABLE.csv",
+        epilog="Other commands, each with its own --help: python -m reports curve TABLE.csv for a table of somebody's"
+        " results; python -m reports compare RUN RUN for what changed between runs.",
     )
     parser.add_argument(
         "run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not; or RUN_DIR/locust, the"
@@ -86,7 +76,7 @@ def _run_parser() -> argparse.ArgumentParser:
 
 
 def _curve_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m reports curve",
         description="The verdict of a table with a row per level: users, and output_tok_s, total_tok_s or req_s.",
     )
@@ -97,14 +87,12 @@ def _curve_parser() -> argparse.ArgumentParser:
 
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--think", type=_seconds, metavar="S",
+        "--think", type=seconds, metavar="S",
         help="mean pause of a user between requests, seconds: for tables and Locust's files, a run knows its own",
     )  # fmt: skip
     parser.add_argument("--slo", help="limits, as ttft_p95<=1s@32,error_rate<=1%% (a run's own is replaced)")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON, and nothing else")
-    parser.add_argument(
-        "--threshold", action="append", default=[], metavar="NAME=VALUE", help="change a threshold (docs/verdict.md)"
-    )
+    add_threshold(parser)
 
 
 if __name__ == "__main__":

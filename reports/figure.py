@@ -4,6 +4,7 @@ Knows: Matplotlib, colours, where labels fit. Must not know: what is drawn in th
 no window, no state. Layout is fixed, not computed: that would cost more than the drawing.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def paper(title: str, top: float = 0.88) -> tuple[Figure, Axes]:
 def over_users(title: str, verdict: Verdict, levels: list[Level]) -> tuple[Figure, Axes]:
     """A figure whose axis is users, with the regions behind it."""
     figure, ax = paper(title, ROOM_FOR_REGIONS)
-    _span(ax, levels)
+    span_users(ax, {level.users for level in levels})
     _shade(ax, verdict)
     ax.set_xlabel("users", color=INK)
     return figure, ax
@@ -72,9 +73,9 @@ def time_axis(ax: Axes, *, logarithmic: bool) -> None:
     )
 
 
-def _span(ax: Axes, levels: list[Level]) -> None:
+def span_users(ax: Axes, users: Iterable[float]) -> None:
     """The axis of users: logarithmic for wide ladders, ticks at the tested levels."""
-    tested = sorted({level.users for level in levels})
+    tested = sorted(users)
     low, high = tested[0], tested[-1]
     if high / low > LOGARITHMIC_FROM:
         ax.set_xscale("log", base=2)

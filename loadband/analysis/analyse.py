@@ -59,7 +59,11 @@ class Analysis:
 
 def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
     """The verdict of a run directory; `slo` overrides that of the run. Raises UsageError."""
-    files = read_run_files(path)
+    return analyse_files(read_run_files(path), slo, limits)
+
+
+def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds) -> Analysis:
+    """The same of files that were read. Raises UsageError of an SLO that is none."""
     text = slo if slo is not None else files.run.get("slo")
     objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
     levels = levels_of_run(files, objectives, limits)

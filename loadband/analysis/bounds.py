@@ -14,8 +14,8 @@ Z95 = 1.6448536269514722
 """One-sided 95 % quantile of the normal distribution."""
 
 
-def wilson(events: float, n: float) -> tuple[float, float]:
-    """Lower and upper one-sided 95 % bound of a share; (0, 1) of nothing.
+def wilson(events: float, n: float, z: float = Z95) -> tuple[float, float]:
+    """Lower and upper bound of a share, each one-sided 95 % unless another quantile is given; (0, 1) of nothing.
 
     >>> low, high = wilson(0, 268)
     >>> low == 0.0 and high < 0.01
@@ -23,9 +23,9 @@ def wilson(events: float, n: float) -> tuple[float, float]:
     """
     if n <= 0:
         return 0.0, 1.0
-    share, z2 = events / n, Z95 * Z95
+    share, z2 = events / n, z * z
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    half = z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     low = centre - half if events > 0 else 0.0
     high = centre + half if events < n else 1.0
     return max(low, 0.0), min(high, 1.0)

@@ -127,7 +127,8 @@ def _refusal(levels: Sequence[Level]) -> str | None:
     return None
 
 
-def _bounds(failure: Failure, results: tuple[SloResult, ...]) -> Bounds:
+def bounds_of(failure: Failure, results: tuple[SloResult, ...]) -> Bounds:
+    """What the operating point may not exceed."""
     ends = [each.n_slo for each in results if each.n_slo is not None]
     if any(each.n_slo_status == "none" for each in results):
         ends.append(0.0)
@@ -142,14 +143,14 @@ def _operating(
         return Operating("refused", reason=refused)
     if curve is None:
         return Operating("none", reason="no valid level")
-    return operating_point(curve, _bounds(failure, results), limits)
+    return operating_point(curve, bounds_of(failure, results), limits)
 
 
 def _first(
     curve: Curve | None, failure: Failure, results: tuple[SloResult, ...], limits: Thresholds, weight: float
 ) -> float | None:
     """The best level when latency (weight 1) or throughput (weight 3) comes first."""
-    bounds = _bounds(failure, results)
+    bounds = bounds_of(failure, results)
     if curve is None or curve.users.size < limits.direction_levels:
         return None
     if bounds.slo is not None and bounds.slo < curve.users[0]:
