@@ -1,4 +1,4 @@
-"""`python -m reports RUN_DIR`, and its other commands `curve`, `compare`: the command line of the analysis.
+"""`python -m reports RUN_DIR`, and its commands `curve`, `compare`, `reconcile`: the command line of the analysis.
 
 Knows: arguments, which outputs are written, exit codes. Must not know: formulas, wording.
 """
@@ -14,7 +14,7 @@ from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.thresholds import parse_thresholds
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
-from reports import compare
+from reports import compare, reconcile
 from reports.arguments import Parser, add_threshold, seconds
 from reports.console import print_report
 from reports.write import write_report
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["compare"]:
         return compare.run(arguments[1:])
+    if arguments[:1] == ["reconcile"]:
+        return reconcile.run(arguments[1:])
     if arguments[:1] == ["curve"]:
         asked = _curve_parser().parse_args(arguments[1:])
         analysis = analyse_table(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold))
@@ -65,7 +67,8 @@ def _run_parser() -> argparse.ArgumentParser:
         prog="python -m reports",
         description="The verdict of a run: best band, saturation, failure point. Writes RUN_DIR/report/.",
         epilog="Other commands, each with its own --help: python -m reports curve TABLE.csv for a table of somebody's"
-        " results; python -m reports compare RUN RUN for what changed between runs.",
+        " results; python -m reports compare RUN RUN for what changed between runs;"
+        " python -m reports reconcile RUN for the same level as other tools compute it.",
     )
     parser.add_argument(
         "run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not; or RUN_DIR/locust, the"
