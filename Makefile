@@ -27,7 +27,7 @@ BIN := .venv/bin
 PIP := -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm clean
+.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm bench bench-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,12 @@ test-long: setup-dev .engine/llamacpp/installed ## the tests that need longer th
 
 test-vllm: setup-dev .engine/vllm/installed ## a run against vLLM on the CPU: installs 2.5 GB, takes minutes
 	@$(BIN)/python -m pytest -n 0 -s -m vllm
+
+bench: setup-dev ## the client's own limits, beside a bare reader and other tools: 40 minutes, wants a quiet machine
+	@$(BIN)/python -m benchmarks.bench $(ARGS)
+
+bench-check: setup-dev ## fails when the client's cost grew by more than a quarter: 3 minutes, wants a quiet machine
+	@$(BIN)/python -m benchmarks.bench --check
 
 format: setup-dev ## format and sort the code
 	@$(BIN)/ruff format

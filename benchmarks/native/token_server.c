@@ -7,8 +7,13 @@
  * [DONE]. The usage event's "model" is "t-RECEIVED-FIRST-LAST", nanoseconds of CLOCK_REALTIME: when the request was
  * whole, when the first and the last token were about to be written; so every client's record carries the truth.
  * GET /count tells requests, tokens, open streams and this process's CPU seconds; GET /v1/models names one model.
+ * Built with -DTLS -lssl -lcrypto it speaks TLS, with the certificate and key of the files TLS_CERT and TLS_KEY.
  */
 #define _GNU_SOURCE
+#ifdef TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#endif
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -41,6 +46,9 @@ typedef struct Conn {
     char *in, *out;
     size_t in_size, in_used, need, out_used, out_size;
     unsigned id;
+#ifdef TLS
+    SSL *ssl;
+#endif
 } Conn;
 
 static Conn **heap;
@@ -52,6 +60,40 @@ static long clock_ns(clockid_t clock) {
     clock_gettime(clock, &t);
     return t.tv_sec * 1000000000L + t.tv_nsec;
 }
+
+/* Bytes read or written; 0: the client is gone; -1: not now. */
+#ifdef TLS
+static SSL_CTX *context;
+
+static long outcome(Conn *c, int done) {
+    if (done > 0) return done;
+    int why = SSL_get_error(c->ssl, done);
+    ERR_clear_error();
+    return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? -1 : 0;
+}
+static long take(Conn *c, char *to, size_t size) { return outcome(c, SSL_read(c->ssl, to, size)); }
+static long give(Conn *c, const char *from, size_t size) { return outcome(c, SSL_write(c->ssl, from, size)); }
+
+static void prepare_tls(void) {
+    const char *cert = getenv("TLS_CERT"), *key = getenv("TLS_KEY");
+    context = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    if (!cert || !key || SSL_CTX_use_certificate_file(context, cert, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
+        fprintf(stderr, "token_server: TLS_CERT and TLS_KEY name no certificate and key\n");
+        exit(2);
+    }
+}
+#else
+static long take(Conn *c, char *to, size_t size) {
+    ssize_t got = recv(c->fd, to, size, 0);
+    return got >= 0 ? got : errno == EAGAIN ? -1 : 0;
+}
+static long give(Conn *c, const char *from, size_t size) {
+    ssize_t wrote = send(c->fd, from, size, MSG_NOSIGNAL);
+    return wrote >= 0 ? wrote : errno == EAGAIN ? -1 : 0;
+}
+#endif
 
 static void place(int at, Conn *c) { heap[at] = c; c->heap_at = at; }
 
@@ -90,6 +132,9 @@ static void unschedule(Conn *c) {
 static void hang_up(Conn *c) {
     if (c->tokens) count_open--;
     unschedule(c);
+#ifdef TLS
+    SSL_free(c->ssl);
+#endif
     close(c->fd);
     free(c->in);
     free(c->out);
@@ -98,8 +143,8 @@ static void hang_up(Conn *c) {
 
 /* Write now what the socket takes, keep the rest for EPOLLOUT. 0: the client is gone. */
 static int say(Conn *c, const char *bytes, size_t size) {
-    ssize_t wrote = c->out_used ? 0 : send(c->fd, bytes, size, MSG_NOSIGNAL);
-    if (wrote < 0 && errno != EAGAIN) return 0;
+    long wrote = c->out_used ? -1 : give(c, bytes, size);
+    if (wrote == 0) return 0;
     if (wrote < 0) wrote = 0;
     if ((size_t)wrote == size) return 1;
     size_t rest = size - wrote;
@@ -112,8 +157,8 @@ static int say(Conn *c, const char *bytes, size_t size) {
 }
 
 static int flush(Conn *c) {
-    ssize_t wrote = send(c->fd, c->out, c->out_used, MSG_NOSIGNAL);
-    if (wrote < 0) return errno == EAGAIN;
+    long wrote = give(c, c->out, c->out_used);
+    if (wrote <= 0) return wrote < 0;
     memmove(c->out, c->out + wrote, c->out_used - wrote);
     c->out_used -= wrote;
     if (!c->out_used) {
@@ -193,6 +238,7 @@ static int answer(Conn *c) {
     if (strncmp(c->in, "GET /count", 10) == 0) return tell_count(c);
     if (strncmp(c->in, "GET /v1/models", 14) == 0)
         return answer_json(c, "{\"object\":\"list\",\"data\":[{\"id\":\"bench\",\"object\":\"model\"}]}");
+    if (strncmp(c->in, "GET /health", 11) == 0) return answer_json(c, "{}");
     if (strncmp(c->in, "POST ", 5) != 0) {
         const char *no = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
         return say(c, no, strlen(no));
@@ -217,23 +263,25 @@ static size_t length_of(const char *head, size_t size) {
     return 0;
 }
 
-/* 0: the client is gone. */
+/* All that is there: TLS may hold back bytes that epoll knows nothing of. 0: the client is gone. */
 static int hear(Conn *c) {
-    if (c->in_size - c->in_used < IN_BYTES) c->in = realloc(c->in, (c->in_size = c->in_size * 2 + IN_BYTES) + 1);
-    ssize_t got = recv(c->fd, c->in + c->in_used, c->in_size - c->in_used, 0);
-    if (got <= 0) return got < 0 && errno == EAGAIN;
-    c->in_used += got;
-    c->in[c->in_used] = 0;
-    if (!c->need) {
-        char *end = memmem(c->in, c->in_used, "\r\n\r\n", 4);
-        if (!end) return 1;
-        c->need = end + 4 - c->in + length_of(c->in, end - c->in);
+    for (;;) {
+        if (c->in_size - c->in_used < IN_BYTES) c->in = realloc(c->in, (c->in_size = c->in_size * 2 + IN_BYTES) + 1);
+        long got = take(c, c->in + c->in_used, c->in_size - c->in_used);
+        if (got <= 0) return got < 0;
+        c->in_used += got;
+        c->in[c->in_used] = 0;
+        if (!c->need) {
+            char *end = memmem(c->in, c->in_used, "\r\n\r\n", 4);
+            if (!end) continue;
+            c->need = end + 4 - c->in + length_of(c->in, end - c->in);
+        }
+        if (c->in_used < c->need) continue;
+        int alive = answer(c);
+        c->in_used = c->need = 0;
+        if (c->in_size > 4 * IN_BYTES) { free(c->in); c->in = 0; c->in_size = 0; }
+        if (!alive) return 0;
     }
-    if (c->in_used < c->need) return 1;
-    int alive = answer(c);
-    c->in_used = c->need = 0;
-    if (c->in_size > 4 * IN_BYTES) { free(c->in); c->in = 0; c->in_size = 0; }
-    return alive;
 }
 
 static void welcome(int listener) {
@@ -243,6 +291,11 @@ static void welcome(int listener) {
         Conn *c = calloc(1, sizeof *c);
         c->fd = fd;
         c->heap_at = -1;
+#ifdef TLS
+        c->ssl = SSL_new(context);
+        SSL_set_fd(c->ssl, fd);
+        SSL_set_accept_state(c->ssl);
+#endif
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
         epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
     }
@@ -271,6 +324,9 @@ int main(int argc, char **argv) {
     itl = atof(argv[3]) * MS;
     default_tokens = atol(argv[4]);
     event_stamps = argc > 5 && atoi(argv[5]);
+#ifdef TLS
+    prepare_tls();
+#endif
     epoll = epoll_create1(0);
     int listener = listen_on(atoi(argv[1]));
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = 0}, ready[256];
