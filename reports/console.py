@@ -13,13 +13,13 @@ from rich.text import Text
 
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
-from loadband.analysis.level import Level, people
+from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.cells import NOTHING
 from reports.parts import SCENARIO_HEADERS, cause_rows, scenario_rows, shown_level
 from reports.serving_block import serving_block
-from reports.units import named, unit
+from reports.units import axis, named, unit
 from reports.wording import answer
 
 PLAIN_WIDTH = 160
@@ -44,10 +44,10 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     shown = shown_level(verdict)
     if shown is not None and shown.scenarios:
         console.print()
-        console.print(Text(f"By scenario at {people(shown.users)}", style="italic"), soft_wrap=True)
+        console.print(Text(f"By scenario at {shown.name}", style="italic"), soft_wrap=True)
         console.print(_scenarios(shown, verdict))
     if shown is not None and analysis.run:
-        console.print(f"\nAt {people(shown.users)}:")
+        console.print(f"\nAt {shown.name}:")
         console.print(Text(serving_block(analysis, shown)))
     for line in _remarks(analysis):
         console.print(Text(line), style="yellow" if terminal else "")
@@ -64,10 +64,10 @@ def print_report(analysis: Analysis, where: str | None) -> None:
 def _table(verdict: Verdict) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1))
     repeats = len({level.numbers.repeat for level in verdict.levels}) > 1
-    headers = ["users", *(["repeat"] if repeats else []), "in flight", unit(verdict), "gain %"]
+    headers = [axis(verdict), "achieved", *(["repeat"] if repeats else []), "in flight", unit(verdict), "gain %"]
     headers += ["TTFT p50", "TTFT p95", named("TPOT p50", verdict), "E2E p50", "errors"]
     rows = [_cells(level, verdict.metric, repeats=repeats) for level in verdict.levels]
-    headers += ["remark"]
+    headers += ["left", "remark"]
     kept = [place for place, _ in enumerate(headers) if any(row[place] != NOTHING for row in rows)]
     for place in kept:
         table.add_column(headers[place], justify="left" if headers[place] == "remark" else "right")
@@ -93,6 +93,7 @@ def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
     doubts = [mark.replace("_", " ") for mark in grade.marks if mark not in TOLD_BY_COUNTS]
     return [
         cells.number(numbers.users if numbers.users is not None else numbers.offered_req_s),
+        cells.number(None if numbers.offered_req_s is None else numbers.req_s),
         *([str(numbers.repeat)] if repeats else []),
         cells.number(numbers.in_flight),
         cells.number(throughput(level, metric), digits=4),
@@ -102,6 +103,7 @@ def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
         cells.time(numbers.tpot_p50_s),
         cells.time(numbers.e2e_p50_s),
         cells.errors(numbers.error_rate, level.judged),
+        cells.number(numbers.abandoned),
         level.remark or NOTHING,
         ", ".join([worth, *doubts]),
     ]
@@ -118,9 +120,7 @@ def _remarks(analysis: Analysis) -> list[str]:
     if (more := len(verdict.causes) - MOST_CAUSES) > 0:
         lines.append(f"... and {more} more classes of failures")
     lines += [f"Note: {note}" for note in (*analysis.notes, *verdict.notes)]
-    faults = [
-        f"{people(level.users)}: {'; '.join(level.grade.faults)}" for level in verdict.levels if not level.grade.valid
-    ]
+    faults = [f"{level.name}: {'; '.join(level.grade.faults)}" for level in verdict.levels if not level.grade.valid]
     more = len(faults) - MOST_REASONS
     lines += faults[:MOST_REASONS] + ([f"... and {more} more levels that are not valid"] if more > 0 else [])
     unknown = sorted({word for level in verdict.levels for word in level.grade.undecided})

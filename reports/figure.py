@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
+from reports.units import axis
 
 INK, MUTED, RULE = "#1f2933", "#7b8794", "#e4e7eb"
 REGIONS = {"linear": "#dbeafe", "best": "#bbf7d0", "pressure": "#fed7aa", "failed": "#fecaca"}
@@ -45,11 +46,11 @@ def paper(title: str, top: float = 0.88) -> tuple[Figure, Axes]:
 
 
 def over_users(title: str, verdict: Verdict, levels: list[Level]) -> tuple[Figure, Axes]:
-    """A figure whose axis is users, with the regions behind it."""
+    """A figure whose axis is users or requests/s, with the regions behind it."""
     figure, ax = paper(title, ROOM_FOR_REGIONS)
     span_users(ax, {level.users for level in levels})
     _shade(ax, verdict)
-    ax.set_xlabel("users", color=INK)
+    ax.set_xlabel(axis(verdict), color=INK)
     return figure, ax
 
 

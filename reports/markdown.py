@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loadband.analysis.analyse import Analysis
-from loadband.analysis.level import Level, people
+from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.parts import (
@@ -22,11 +22,12 @@ from reports.parts import (
     turn_rows,
 )
 from reports.serving_block import serving_block
-from reports.units import named, unit
+from reports.units import axis, named, unit
 from reports.wording import answer
 
 COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
     ("users", "users", 1.0, "{:g}"),
+    ("requests/s", "offered_req_s", 1.0, "{:g}"),
     ("in flight", "in_flight", 1.0, 3),
     ("hold s", "hold_s", 1.0, "{:.0f}"),
     ("ok", "ok", 1.0, "{:.0f}"),
@@ -41,6 +42,10 @@ COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
     ("TPOT p50 ms", "tpot_p50_s", 1000.0, 3),
     ("E2E p50 s", "e2e_p50_s", 1.0, 3),
     ("E2E p95 s", "e2e_p95_s", 1.0, 3),
+    ("E2E from the schedule: mean s", "e2e_planned_mean_s", 1.0, 3),
+    ("max s", "e2e_planned_max_s", 1.0, 3),
+    ("schedule lag p99 ms", "schedule_lag_p99_s", 1000.0, 3),
+    ("left", "abandoned", 1.0, "{:.0f}"),
 )
 """Header, column of the step table, factor, format or number of digits. Columns empty at every level are left out."""
 
@@ -60,7 +65,7 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     parts += [*pictures[:1], "## Levels", _table(verdict), *_causes(verdict), *_scenarios(verdict), *_turns(verdict)]
     shown = shown_level(verdict)
     if shown is not None and analysis.run:
-        parts += [f"## At {people(shown.users)}", f"```text\n{serving_block(analysis, shown)}\n```"]
+        parts += [f"## At {shown.name}", f"```text\n{serving_block(analysis, shown)}\n```"]
     parts += ["## Figures", *pictures[1:]] if pictures[1:] else []
     parts += _list("## What speaks against it", _doubts(verdict))
     parts += _list("## Found before load", analysis.findings)
@@ -116,7 +121,7 @@ def _scenarios(verdict: Verdict) -> list[str]:
         for level in verdict.levels
         for row in scenario_rows(level)
     ]
-    headers = ["users", *(["repeat"] if _repeated(verdict) else [])]
+    headers = [axis(verdict), *(["repeat"] if _repeated(verdict) else [])]
     headers += [named(header, verdict) for header in SCENARIO_HEADERS]
     return ["## Scenarios", _rows(headers, rows)]
 
@@ -127,7 +132,7 @@ def _turns(verdict: Verdict) -> list[str]:
     if level is None or not level.turns:
         return []
     return [
-        f"## First token by turn of a conversation, at {people(level.users)}",
+        f"## First token by turn of a conversation, at {level.name}",
         _rows(TURN_HEADERS, turn_rows(level)),
     ]
 
@@ -150,9 +155,7 @@ def _cell(level: Level, name: str, factor: float, form: str | int) -> str:
 
 
 def _doubts(verdict: Verdict) -> list[str]:
-    doubts = [
-        f"{people(level.users)}: {'; '.join(level.grade.reasons)}" for level in verdict.levels if level.grade.reasons
-    ]
+    doubts = [f"{level.name}: {'; '.join(level.grade.reasons)}" for level in verdict.levels if level.grade.reasons]
     for title, words in (
         ("not checked (the input does not tell)", {w for level in verdict.levels for w in level.grade.not_checked}),
         ("undecided (for want of data)", {w for level in verdict.levels for w in level.grade.undecided}),
@@ -177,7 +180,7 @@ def _comparison(verdict: Verdict) -> str:
         ("asymptotes meet (N*)", checks.n_star),
         ("Kneedle", checks.kneedle),
     )
-    lines = ["| method | users |", "|---|---:|"]
+    lines = [f"| method | {axis(verdict)} |", "|---|---:|"]
     lines += [f"| {name} | {cells.number(users)} |" for name, users in rows]
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from loadband.analysis.level import Level
 from loadband.analysis.verdict import LOWERING
 from loadband.record import FailureClass
 from reports.figure import INK, MUTED, ROOM_FOR_REGIONS, over_users, paper, time_axis
-from reports.units import named, unit
+from reports.units import axis, named, spoken, unit
 from reports.wording import users
 
 CURVE = "#1d4ed8"
@@ -131,7 +131,7 @@ def draw_errors(analysis: Analysis) -> Figure | None:
     repeated = len({level.numbers.repeat for level in levels}) > 1
     names = [f"{level.users:g}" + (f"\n({level.numbers.repeat})" if repeated else "") for level in levels]
     ax.set_xticks(range(len(levels)), names)
-    ax.set_xlabel("users" + (" (repeat)" if repeated else ""), color=INK)
+    ax.set_xlabel(axis(analysis.verdict) + (" (repeat)" if repeated else ""), color=INK)
     ax.set_ylabel("failed requests, %", color=INK)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=9, ncols=4)
     return figure
@@ -157,7 +157,8 @@ def draw_speeds(analysis: Analysis) -> Figure | None:
             ax.plot([x], [y], "o", **OPERATING)
     ax.set_xlim(0, 1.12 * widest)
     ax.set_ylim(0, 1.12 * highest)
-    ax.set_xlabel(named("tokens/s of one user (1 / mean TPOT); numbers are users", analysis.verdict), color=INK)
+    label = spoken("tokens/s of one user (1 / mean TPOT); numbers are users", analysis.verdict)
+    ax.set_xlabel(named(label, analysis.verdict), color=INK)
     ax.set_ylabel(named("output tokens/s of the system", analysis.verdict), color=INK)
     return figure
 

@@ -9,6 +9,7 @@ from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level, people
 from loadband.analysis.verdict import Verdict
 from reports import cells
+from reports.units import spoken
 
 SCENARIO_HEADERS = (
     "scenario", "requests", "errors", "output tokens/s", "TTFT p50", "TTFT p95", "TPOT p50", "E2E p50",
@@ -60,7 +61,7 @@ def cause_rows(verdict: Verdict) -> list[list[str]]:
         [
             cause.failure_class,
             f"{cause.count:,}",
-            "before the first level" if cause.first_level is None else people(cause.first_level),
+            "before the first level" if cause.first_level is None else spoken(people(cause.first_level), verdict),
             cause.sentence or cells.NOTHING,
         ]
         for cause in verdict.causes

@@ -6,7 +6,7 @@ Knows: how a level becomes a row. Must not know: who reads it.
 import csv
 import io
 
-from loadband.analysis.level import NUMBER_COLUMNS, STEP_TABLE_COLUMNS, Level
+from loadband.analysis.level import STEP_TABLE_COLUMNS, Level
 from loadband.rundir import cell
 
 
@@ -16,9 +16,17 @@ def step_table(levels: tuple[Level, ...]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(STEP_TABLE_COLUMNS)
     for level in levels:
-        numbers = [cell(_plain(getattr(level.numbers, name))) for name in NUMBER_COLUMNS]
         grade = level.grade
-        writer.writerow([*numbers, cell(grade.valid), ";".join(grade.marks), "; ".join(grade.reasons), level.remark])
+        words = {
+            "valid": cell(grade.valid), "marks": ";".join(grade.marks), "reasons": "; ".join(grade.reasons),
+            "remark": level.remark,
+        }  # fmt: skip
+        writer.writerow(
+            [
+                words[name] if name in words else cell(_plain(getattr(level.numbers, name)))
+                for name in STEP_TABLE_COLUMNS
+            ]
+        )
     return text.getvalue()
 
 

@@ -1,9 +1,10 @@
-"""What the columns are called: tokens, or events where the server counts no tokens.
+"""What the columns are called: tokens, or events where the server counts no tokens; users, or requests/s.
 
 Knows: names of units, which of them change. Must not know: how tokens were counted, where a name is printed.
 """
 
 from loadband.analysis.measure import TOKENS_AS_EVENTS
+from loadband.analysis.rates import in_rates, is_open
 from loadband.analysis.verdict import Verdict
 
 UNITS = {"output_tok_s": "output tokens/s", "total_tok_s": "tokens/s", "req_s": "successful requests/s"}
@@ -29,6 +30,16 @@ def named(text: str, verdict: Verdict) -> str:
         for tokens, events in INSTEAD:
             text = text.replace(tokens, events)
     return text
+
+
+def axis(verdict: Verdict) -> str:
+    """What the levels are numbers of: `users` or `requests/s`."""
+    return "requests/s" if is_open(verdict.levels) else "users"
+
+
+def spoken(text: str, verdict: Verdict) -> str:
+    """A sentence about levels, with requests/s for users in an open loop."""
+    return in_rates(text) if is_open(verdict.levels) else text
 
 
 def unit(verdict: Verdict) -> str:

@@ -12,7 +12,7 @@ from loadband.analysis.regions import Operating
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
 from reports import cells
-from reports.units import named, unit
+from reports.units import named, spoken, unit
 
 RISEN = 1.10
 """A sign of pressure that is not so many times that of the operating point says nothing."""
@@ -21,7 +21,7 @@ RISEN = 1.10
 def answer(analysis: Analysis) -> list[str]:
     """The answer of a run or a table: of a run in which no level was held, why, and the numbers of the whole."""
     if analysis.verdict.levels or not analysis.run:
-        return summary(analysis.verdict)
+        return [spoken(sentence, analysis.verdict) for sentence in summary(analysis.verdict)]
     why = "levels are read only from a plan (--steps) for now"
     if analysis.run.get("plan"):
         why = "the run ended before the first hold began"
@@ -54,7 +54,9 @@ def summary(verdict: Verdict) -> list[str]:
 
 
 def users(count: float) -> str:
-    """Users as a person says them: whole numbers, or one decimal below ten."""
+    """Users as a person says them: whole numbers, or one decimal below ten; rates below one with two digits."""
+    if count < 1:
+        return f"{count:.2g}"
     whole = round(count)
     return f"{whole:d}" if count >= 10 or abs(count - whole) < 0.05 else f"{count:.1f}"
 
@@ -64,8 +66,8 @@ def _single(verdict: Verdict) -> list[str]:
     x = throughput(level, verdict.metric)
     what = "nothing measured" if x is None else f"{cells.number(x, digits=4)} {unit(verdict)}"
     if not level.grade.valid:
-        return [f"{people(level.users)}: {what}, but the level is not valid: {'; '.join(level.grade.faults)}."]
-    return [f"{people(level.users)}: {what}. One level says nothing about a band: give --steps for a ladder."]
+        return [f"{level.name}: {what}, but the level is not valid: {'; '.join(level.grade.faults)}."]
+    return [f"{level.name}: {what}. One level says nothing about a band: give --steps for a ladder."]
 
 
 def _best(verdict: Verdict) -> str:
@@ -80,7 +82,7 @@ def _best(verdict: Verdict) -> str:
     if operating.status == "not_reached":
         return f"Best not reached: {users(operating.users)} users or more{flight}; more levels above are needed."
     if operating.status == "at_or_below_first":
-        if operating.users == 1:
+        if operating.users == 1 and verdict.levels[0].numbers.users:
             return f"Best at 1 user{flight}: {_second(verdict)}."
         return f"Best at or below the first level of {users(operating.users)} users; levels below are needed."
     why = {"slo": ", set by the SLO", "errors": ", set by errors", "failure": ", set by the failure point"}
@@ -203,4 +205,4 @@ def _advice(verdict: Verdict) -> list[str]:
         return []
     limited = any(level.grade.client_limited for level in verdict.levels) and verdict.operating.status != "found"
     first = "With a client that is not the limit" if limited else "To narrow this"
-    return [f"{first}, add the levels {', '.join(str(level) for level in verdict.advice)}."]
+    return [f"{first}, add the levels {', '.join(f'{level:g}' for level in verdict.advice)}."]

@@ -12,6 +12,7 @@ from loadband.analysis.verdict_json import as_json
 from loadband.errors import UsageError
 from reports.markdown import markdown
 from reports.step_table import step_table
+from reports.units import spoken
 
 
 def write_report(analysis: Analysis, run_dir: Path) -> Path:
@@ -45,7 +46,7 @@ def _draw(analysis: Analysis, report: Path) -> list[tuple[str, str]]:
         path = report / "figures" / f"{name}.png"
         if (figure := draw(analysis)) is not None:
             save(figure, path)
-            drawn.append((caption, f"figures/{name}.png"))
+            drawn.append((spoken(caption, analysis.verdict), f"figures/{name}.png"))
         else:
             path.unlink(missing_ok=True)
             path.with_suffix(".svg").unlink(missing_ok=True)

@@ -19,9 +19,17 @@ CLOSE_ENOUGH = 1.15
 
 
 def levels_to_add(
-    curve: Curve | None, operating: Operating, saturation: Saturation, failure: Failure, asked: Iterable[float]
-) -> tuple[int, ...]:
+    curve: Curve | None,
+    operating: Operating,
+    saturation: Saturation,
+    failure: Failure,
+    asked: Iterable[float],
+    *,
+    rates: bool = False,
+) -> tuple[float, ...]:
     """At most five levels, rising, none of them `asked` for before; empty when the grid is already fine.
+
+    Whole users, or `rates` of two digits.
 
     A level that was asked for and is not valid needs another run, not another level: its reasons say why.
     """
@@ -41,7 +49,7 @@ def levels_to_add(
         wanted.append(tested[-1] * 1.5)
     if failure.status == "unconfirmed" and failure.at is not None:
         wanted.append(failure.at * 1.25)
-    return _whole(wanted, {*tested, *asked})
+    return _new(wanted, {*tested, *asked}, rates=rates)
 
 
 def _around(tested: list[float], operating: Operating, curve: Curve) -> list[float]:
@@ -64,11 +72,11 @@ def _between(users: list[float], count: int) -> list[float]:
     ]
 
 
-def _whole(wanted: Iterable[float], tested: set[float]) -> tuple[int, ...]:
-    """Whole, new levels; the first five named win."""
-    chosen: list[int] = []
+def _new(wanted: Iterable[float], tested: set[float], *, rates: bool) -> tuple[float, ...]:
+    """New levels, whole or of two digits; the first five named win."""
+    chosen: list[float] = []
     for users in wanted:
-        level = max(1, math.floor(users + 0.5))
+        level = float(f"{users:.2g}") if rates else max(1, math.floor(users + 0.5))
         if level not in tested and level not in chosen:
             chosen.append(level)
     return tuple(sorted(chosen[:MOST]))

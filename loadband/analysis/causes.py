@@ -26,7 +26,8 @@ class Cause:
 def causes_of(files: RunFiles) -> tuple[Cause, ...]:
     """All classes that occurred, the most frequent first."""
     failed = files.requests[files.requests["status"] == Status.FAILED].sort_values(["started_at", "id"])
-    targets = dict(zip(files.steps["step"], files.steps["target"], strict=True))
+    steps = files.steps
+    targets = dict(zip(steps["step"], steps["target"].fillna(steps["offered_req_s"]), strict=True))
     causes = []
     for name, rows in failed.groupby(failed["failure_class"].replace("", "unknown")):
         target = targets.get(rows["step"].iloc[0], np.nan)

@@ -14,6 +14,7 @@ from loadband.analysis import windows
 from loadband.analysis.bounds import mean
 from loadband.analysis.level import Grade, Numbers
 from loadband.analysis.measure import HoldData
+from loadband.analysis.queueing import gap_cv, unsent
 from loadband.analysis.run_files import RunFiles
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Hold
@@ -49,6 +50,9 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     if own:
         reason = f"the client ran out of descriptors or ports ({own} requests): raise `ulimit -n` or use more machines"
         grade = grade.refuse(reason, client_limited=True)
+    rate = numbers.offered_req_s
+    if rate is not None and (missing := unsent(files.requests, hold, rate, gap_cv(files.run))):
+        grade = grade.refuse(missing, client_limited=True)
     if _schedule_slips(ended):
         grade = grade.refuse("arrivals fall ever further behind their schedule", client_limited=True)
     return grade

@@ -7,7 +7,7 @@ since overload errors come in clumps that a binomial bound takes for certainty. 
 levels in a row, each measured so low itself (the fit spreads one low level over its neighbours); a level that is
 short or drifts counts only when it lies as far below again. `outage` and `timeout` come as evidence from the levels.
 An admission limit that refuses (429, 503, 529) while what it accepts keeps the SLO is no failure: it is reported as
-*shed*. Queue failures of an open loop are not judged.
+*shed*. `queue` is an open loop's own: more comes than the server completes (`queueing`).
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ import numpy as np
 from loadband.analysis.bounds import Z95, rule_of_three, wilson
 from loadband.analysis.curve import Curve
 from loadband.analysis.level import Level, people
+from loadband.analysis.queueing import confirmed
 from loadband.analysis.thresholds import Thresholds
 from loadband.slo import LATENCIES, Limit
 
@@ -37,7 +38,7 @@ class Failure:
     after: float | None = None
     at: float | None = None
     mode: str | None = None
-    """`errors outage timeout collapse`."""
+    """`errors outage timeout collapse queue`."""
     reason: str = ""
     notes: tuple[str, ...] = ()
     """Transient errors, healed interruptions, admission limits."""
@@ -76,9 +77,10 @@ def find_failure(
     found, unconfirmed, more = _errors(rungs, limits)
     evidence, healed = _evidence(rungs)
     collapse, doubtful = _collapse(curve, levels, limits)
-    candidates = [each for each in (evidence, found, collapse) if each]
-    doubts = [each for each in (unconfirmed, doubtful) if each]
-    notes = (*notes, *more, *healed)
+    queue, waiting, grew = _queue(rungs)
+    candidates = [each for each in (evidence, found, collapse, queue) if each]
+    doubts = [each for each in (unconfirmed, doubtful, waiting) if each]
+    notes = (*notes, *more, *healed, *grew)
     if candidates:
         return replace(_bracketed(min(candidates, key=lambda each: each.at or 0.0), rungs), notes=notes)
     if doubts:
@@ -144,6 +146,25 @@ def _evidence(rungs: list[_Rung]) -> tuple[Failure | None, list[str]]:
             reason = f"at {people(rung.users)}: {evidence.sentence}{suffix}"
             return Failure(status, at=rung.users, mode=evidence.mode, reason=reason), notes
     return None, notes
+
+
+def _queue(rungs: list[_Rung]) -> tuple[Failure | None, Failure | None, list[str]]:
+    """The lowest rate whose queue grows beyond chance, an unconfirmed one, and notes on those that did not last."""
+    notes: list[str] = []
+    grows = [[bool(level.queue and level.queue.grows) for level in rung.levels] for rung in rungs]
+    holds = [float(np.mean([level.numbers.hold_s or 0.0 for level in rung.levels])) for rung in rungs]
+    for place, rung in enumerate(rungs):
+        grown = next((level.queue for level in rung.levels if level.queue and level.queue.grows), None)
+        if grown is None:
+            continue
+        sentence = f"at {rung.levels[0].name} {grown.sentence}"
+        if confirmed(place, grows, holds):
+            return Failure("found", at=rung.users, mode="queue", reason=sentence), None, notes
+        if place == len(rungs) - 1:
+            reason = f"{sentence}: not confirmed by a second level or a hold twice as long"
+            return None, Failure("unconfirmed", at=rung.users, mode="queue", reason=reason), notes
+        notes.append(f"not confirmed by the level above: {sentence}")
+    return None, None, notes
 
 
 def _collapse(

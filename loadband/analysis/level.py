@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from loadband.analysis.breakdown import ScenarioPart, TurnPart
+from loadband.analysis.queueing import Queue
 from loadband.slo import Limit
 
 
@@ -25,7 +26,8 @@ class Numbers:
     the second in which they arrived, of ok and cut requests. `error_rate` = server-side failures / (ok + server-side
     failures). `tok_s_user` = 1 / mean TPOT, a harmonic mean of the users' speeds. `output_ratio` = mean of output
     tokens / tokens asked for. `output_tok_s_cv` = standard deviation / mean of tokens/s in bins of 5 s. `gain_pct` =
-    tokens/s against the level below, in %. `users` are those asked for; `in_flight` is the mean number of open
+    tokens/s against the level below, in %. `e2e_planned` is E2E + schedule lag: from the moment that an open loop's
+    schedule wanted the request. `users` are those asked for; `in_flight` is the mean number of open
     requests.
     """
 
@@ -65,6 +67,10 @@ class Numbers:
     e2e_p99_s: float | None = None
     output_ratio: float | None = None
     schedule_lag_p99_s: float | None = None
+    abandoned: float | None = None
+    e2e_planned_mean_s: float | None = None
+    e2e_planned_p95_s: float | None = None
+    e2e_planned_max_s: float | None = None
 
     @property
     def served_req_s(self) -> float | None:
@@ -78,7 +84,11 @@ class Numbers:
 
 
 NUMBER_COLUMNS: tuple[str, ...] = tuple(each.name for each in fields(Numbers))
-STEP_TABLE_COLUMNS: tuple[str, ...] = (*NUMBER_COLUMNS, "valid", "marks", "reasons", "remark")
+_LATER = NUMBER_COLUMNS.index("abandoned")
+STEP_TABLE_COLUMNS: tuple[str, ...] = (
+    *NUMBER_COLUMNS[:_LATER], "valid", "marks", "reasons", "remark", *NUMBER_COLUMNS[_LATER:],
+)  # fmt: skip
+"""New columns go at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +194,19 @@ class Level:
     remark: str = ""
     """Of the catalogue in `gains`: what the level brings over the one below."""
     build: str | None = None
+    queue: Queue | None = None
+    """Of an open loop."""
     measured: tuple[Measured, ...] = ()
 
     @property
     def users(self) -> float:
-        """Users asked for; 0 when the level has none (open loop)."""
-        return self.numbers.users or 0.0
+        """Users asked for; in an open loop the offered requests per second stand in their place on every axis."""
+        return self.numbers.users or self.numbers.offered_req_s or 0.0
+
+    @property
+    def name(self) -> str:
+        """`8 users`, or `2 requests/s`."""
+        return people(self.users) if self.numbers.users else f"{self.users:g} requests/s"
 
     @property
     def judged(self) -> float | None:

@@ -103,6 +103,8 @@ def measure(step: Step, data: HoldData, limits: tuple[Limit, ...]) -> Numbers:
         **_latency(ok, "e2e_s", 50, 95, 99),
         output_ratio=None if data.events_for_tokens() else mean(asked),
         schedule_lag_p99_s=percentile(windows.numbers(data.ended, "schedule_lag_s"), 99),
+        abandoned=int((status == Status.ABANDONED).sum()) or None,
+        **_from_schedule(ok),
     )
 
 
@@ -110,6 +112,16 @@ def _latency(ok: pd.DataFrame, column: str, *percents: int) -> dict[str, float |
     """`ttft_mean_s ttft_p50_s ...` of one column."""
     values, name = windows.numbers(ok, column), column.removesuffix("_s")
     return {f"{name}_mean_s": mean(values)} | {f"{name}_p{each}_s": percentile(values, each) for each in percents}
+
+
+def _from_schedule(ok: pd.DataFrame) -> dict[str, float | None]:
+    """E2E from the planned moment; nothing without a schedule."""
+    late = (ok["e2e_s"] + ok["schedule_lag_s"]).dropna().to_numpy(dtype=np.float64)
+    return {
+        "e2e_planned_mean_s": mean(late),
+        "e2e_planned_p95_s": percentile(late, 95),
+        "e2e_planned_max_s": float(late.max()) if late.size else None,
+    }
 
 
 def _token_rates(data: HoldData) -> tuple[float | None, float | None]:

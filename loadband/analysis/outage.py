@@ -75,7 +75,8 @@ def _silence(
         arrived = (
             within[["output_tokens_ok", "output_tokens_failed", "output_tokens_cut"]].to_numpy(dtype=np.float64).sum()
         )
-        if len(within) and bool((within["users"].fillna(0) > 0).any()) and not arrived:
+        there = within["users"].fillna(within["in_flight"]).fillna(0) > 0  # an open loop has no users
+        if len(within) and bool(there.any()) and not arrived:
             sentence = f"no success for {end - begin:.0f} s, from {begin - hold.begin:.0f} s into the hold"
             return Evidence("outage", sentence, healed=bool((good > begin).any()))
     return None

@@ -14,6 +14,7 @@ from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Evidence, Grade, Level, Numbers
 from loadband.analysis.measure import HoldData, measure, measure_limit
 from loadband.analysis.outage import outage_of
+from loadband.analysis.queueing import queue_of
 from loadband.analysis.run_files import RunFiles
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Step
@@ -100,8 +101,9 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
     )
     parts = windows.seconds_inside(context.files.seconds, step.hold) if context.scenarios else None
     numbers = measure(step, data, context.slo)
+    queue = None if step.offered_req_s is None else queue_of(context.requests, step.hold)
     failed = data.server_failed()
-    grade = _grade(numbers, data, context, step, neighbours)
+    grade = validity.check_queue(_grade(numbers, data, context, step, neighbours), queue)
     in_waves = "in_waves" in grade.marks
     shares = data.ended["scenario"].value_counts(normalize=True)
     think = windows.numbers(data.ended, "think_s")
@@ -117,6 +119,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         turns=breakdown.turn_parts(data.ended),
         failures=breakdown.failures_by_class(data.ended),
         itl_mean_s=data.itl_of(None).mean,
+        queue=queue,
         measured=tuple(measure_limit(limit, data, numbers, in_waves=in_waves) for limit in context.slo),
     )
 

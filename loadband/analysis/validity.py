@@ -17,6 +17,7 @@ from loadband.analysis import windows
 from loadband.analysis.bounds import requests_needed, wilson
 from loadband.analysis.level import Evidence, Grade, Numbers
 from loadband.analysis.measure import TOKENS_AS_EVENTS, HoldData
+from loadband.analysis.queueing import Queue
 from loadband.analysis.series import drift, waves
 from loadband.analysis.thresholds import Thresholds
 from loadband.record import FailureClass
@@ -75,12 +76,14 @@ def check_books(grade: Grade, numbers: Numbers, requests: pd.DataFrame, data: Ho
         grade = grade_little(grade, ratio, limits)
     else:
         grade = grade.undecide("little")
-    ended = data.ended[data.ended["status"].isin(["ok", "cut"])]
+    ended = data.ended[data.ended["status"].isin(["ok", "cut", "abandoned"])]
     each = windows.numbers(ended, "output_tokens")
     if not each.any() or not numbers.output_tok_s or each.size < len(ended) / 2:
         return grade.undecide("tokens_against_requests")
     by_request = float(each.mean()) * len(ended) / data.hold.length
-    one_round = max((numbers.users or 1.0) / len(ended), (numbers.e2e_p95_s or 0.0) / data.hold.length)
+    one_round = max(
+        (numbers.users or numbers.in_flight or 1.0) / len(ended), (numbers.e2e_p95_s or 0.0) / data.hold.length
+    )
     apart = numbers.output_tok_s / by_request - 1
     if abs(apart) > max(limits.tokens_disagree, one_round):
         reason = f"tokens/s by arrival ({numbers.output_tok_s:.0f}) and requests/s x mean tokens ({by_request:.0f})"
@@ -117,6 +120,11 @@ def check_length(grade: Grade, numbers: Numbers, limits: Thresholds) -> Grade:
         if numbers.ok < needed:
             grade = grade.mark(f"few_for_p{percent}", f"p{percent} of {numbers.ok:.0f} requests ({needed:.0f} wanted)")
     return grade
+
+
+def check_queue(grade: Grade, queue: Queue | None) -> Grade:
+    """Mark a level of an open loop whose queue grew: its latencies depend on how long it was held."""
+    return grade.mark("queue_grows", f"the queue grew: {queue.sentence}") if queue and queue.grows else grade
 
 
 def check_token_source(grade: Grade, data: HoldData) -> Grade:

@@ -16,6 +16,7 @@ from loadband.analysis.failure import Failure, find_failure
 from loadband.analysis.gains import with_gains
 from loadband.analysis.level import Level
 from loadband.analysis.measure import TOKENS_AS_EVENTS
+from loadband.analysis.rates import is_open, spoken_in_rates
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
 from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
@@ -56,7 +57,7 @@ class Verdict:
     saturation: Saturation
     failure: Failure
     slo: tuple[SloResult, ...]
-    advice: tuple[int, ...]
+    advice: tuple[float, ...]
     cross_checks: CrossChecks
     notes: tuple[str, ...]
     causes: tuple[Cause, ...] = ()
@@ -105,12 +106,15 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         saturation=saturation,
         failure=failure,
         slo=results,
-        advice=levels_to_add(curve, operating, saturation, failure, {level.users for level in levels}),
+        advice=levels_to_add(
+            curve, operating, saturation, failure, {level.users for level in levels}, rates=is_open(levels)
+        ),
         cross_checks=cross_checks(curve, limits),
         notes=failure.notes,
         causes=facts.causes,
     )
-    return replace(verdict, exit_code=_exit_code(verdict, facts))
+    verdict = replace(verdict, exit_code=_exit_code(verdict, facts))
+    return spoken_in_rates(verdict) if is_open(levels) else verdict
 
 
 def _refusal(levels: Sequence[Level]) -> str | None:
@@ -118,8 +122,6 @@ def _refusal(levels: Sequence[Level]) -> str | None:
     builds = sorted({level.build for level in levels if level.build})
     if len(builds) > 1:
         return f"the levels come from different builds ({', '.join(builds)}): give one table per build"
-    if levels and all(level.numbers.users is None for level in levels):
-        return "the levels are rates of an open loop: this version judges levels of users only"
     speaking = [level for level in levels if not level.grade.client_limited and not level.grade.evidence]
     unfit = [level for level in speaking if not level.grade.valid]
     if len(speaking) >= 3 and len(unfit) * 2 >= len(speaking):

@@ -11,6 +11,7 @@ from typing import Any
 from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import NUMBER_COLUMNS, Level
+from loadband.analysis.rates import AXIS, is_open
 from loadband.analysis.verdict import Verdict
 
 SCHEMA = 1
@@ -28,6 +29,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "schema": SCHEMA,
         "exit_code": int(verdict.exit_code),
         "metric": verdict.metric,
+        "axis": AXIS[is_open(verdict.levels)],
         "weight": number(verdict.thresholds.weight),
         "confidence": verdict.confidence,
         "confidence_reason": verdict.confidence_reason,
@@ -39,15 +41,15 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         },
         "operating_point": {
             "status": operating.status,
-            "users": number(operating.users),
+            **_at(verdict, operating.users),
             "in_flight": _in_flight(verdict, operating.users),
             "noise": None,
             "grid": None,
             "limited_by": operating.limited_by,
             "reason": operating.reason,
         },
-        "latency_first": {"users": number(verdict.latency_first)},
-        "throughput_first": {"users": number(verdict.throughput_first)},
+        "latency_first": _at(verdict, verdict.latency_first),
+        "throughput_first": _at(verdict, verdict.throughput_first),
         "cost_first": None,
         "band": {
             "status": operating.status,
@@ -113,6 +115,12 @@ def pressure(verdict: Verdict) -> tuple[float | None, float | None]:
     begin = max(saturation, high or 0.0)
     end = verdict.failure.at or float(verdict.curve.users[-1])
     return (begin, end) if begin < end else (None, None)
+
+
+def _at(verdict: Verdict, level: float | None) -> dict[str, float | None]:
+    """A level under the name of its axis; the other one is null."""
+    told = AXIS[is_open(verdict.levels)]
+    return {name: number(level) if name == told else None for name in AXIS.values()}
 
 
 def _part(part: ScenarioPart | TurnPart) -> dict[str, Any]:

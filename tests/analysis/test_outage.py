@@ -34,7 +34,7 @@ def found(
     seconds = pd.DataFrame(
         {
             "second": np.arange(60.0), "users": 4.0, "output_tokens_ok": tokens, "output_tokens_failed": 0.0,
-            "output_tokens_cut": 0.0,
+            "output_tokens_cut": 0.0, "in_flight": 4.0,
         }
     )  # fmt: skip
     return outage_of(requests, HOLD, seconds, next_asked, None)
