@@ -19,7 +19,6 @@ clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), 
 target), `server` (what it told of itself).
 """
 
-import contextlib
 import csv
 import json
 import math
@@ -166,12 +165,13 @@ class RunDirectory:
 
 
 def check_usable(path: Path) -> None:
-    """Raise UsageError when a new run cannot live at `path`. Leaves nothing behind."""
+    """Raise UsageError when a new run cannot live at `path`. Makes nothing: other runs may begin beside it just now."""
     if not path.name:
         raise UsageError("the run directory has no name: choose one with --run-dir")
     try:
         is_directory = path.is_dir()
         taken = any(path.iterdir()) if is_directory else path.exists()
+        nearest = next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
     except OSError as error:
         raise UsageError(
             f"cannot look at the run directory {path} ({error.strerror}): choose another with --run-dir"
@@ -180,19 +180,13 @@ def check_usable(path: Path) -> None:
         raise UsageError(f"run directory {path} is not empty: choose another with --run-dir, or move it away")
     if taken:
         raise UsageError(f"{path} is a file: choose a directory with --run-dir")
-    made = [place for place in (path, *path.parents) if not place.exists()]
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
+        with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
         raise UsageError(
             f"cannot write to the run directory {path} ({error.strerror}): choose another with --run-dir"
         ) from error
-    finally:
-        for place in made:
-            with contextlib.suppress(OSError):
-                place.rmdir()
 
 
 def _finite(value: Any) -> Any:

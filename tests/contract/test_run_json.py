@@ -92,6 +92,23 @@ def test_an_empty_directory_and_a_missing_one_are_usable(tmp_path: Path) -> None
     assert list((tmp_path / "a" / "b").iterdir()) == [], "the trial of writing leaves nothing"
 
 
+BEGINNER = """
+import sys
+from pathlib import Path
+from loadband.rundir import RunDirectory, check_usable
+for turn in range(500):
+    check_usable(Path(sys.argv[1]) / str(turn) / "runs" / sys.argv[2])
+    RunDirectory.create(Path(sys.argv[1]) / str(turn) / "runs" / sys.argv[2])
+"""
+
+
+@pytest.mark.process
+def test_two_runs_may_begin_at_once_where_none_has_been(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", BEGINNER, str(tmp_path)]
+    runs = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two")]
+    assert [run.communicate()[1] for run in runs] == ["", ""]
+
+
 def test_a_directory_in_use_is_refused_even_with_one_hidden_file(tmp_path: Path) -> None:
     (tmp_path / ".hidden").touch()
     with pytest.raises(UsageError, match="is not empty: choose another with --run-dir"):
