@@ -16,7 +16,7 @@ from loadband.analysis.client_health import WORKER_LOST
 from loadband.analysis.level import Level, Numbers
 from loadband.analysis.locust_files import HISTORY, read_history
 from loadband.analysis.locust_levels import levels_of_history
-from loadband.analysis.locust_stretches import SHORTEST_S, held, rested
+from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, rested
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
@@ -98,6 +98,7 @@ def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits:
     if not levels:
         wanted = f"hold each level for at least {SHORTEST_S:g} s after settling"
         raise UnansweredError(f"no number of users rested in {prefix}{HISTORY}: {wanted}")
+    notes += falls_of(history)
     notes.append("Locust's files count no tokens: throughput is successful requests per second")
     if not history.ours:
         notes.append("failed requests are inside the mean times of this file")

@@ -3,11 +3,13 @@
 Knows: its columns, what is cumulative in them, when its rows were written. Must not know: levels.
 
 Only three kinds of columns tell the truth about a stretch of time: `User Count`, the cumulative counts, and the
-cumulative means. `Requests/s` is a mean over some ten seconds that freezes when nothing completes; percentiles are
-over about the same, or since the start, depending on an option; both are read for nothing but the time that a slow
-request takes. `Average Content Size` is bytes. Rows of kinds other than `Aggregated` (Type empty) never enter it when
-Loadband wrote the file: `E2E`, `TTFT` and `TPOT` by scenario. A failed request has no time there; of any other
-Locust file the failures' times are inside the means.
+cumulative means. `Requests/s` is a mean over some ten seconds that freezes when nothing completes. Percentiles are over
+about the same in a full history (`--csv-full-history`, rows of single entries), where 0 means *nothing ended*, and
+since the start without it; both are read for nothing but the time that a slow request takes. `Average Content Size` is
+bytes.
+Rows of kinds other than `Aggregated` never enter it when Loadband wrote the file: `E2E`, `TTFT` and `TPOT` by scenario.
+A failed request has no time there; of any other Locust file the failures' times are inside the means. Which rows of
+other people's files are requests: `locust_rows`.
 
 Time of a row. The writer sleeps one second between rows and stamps whole seconds, so a stretch of ten rows may read
 as eleven seconds. The rows' own pace, a straight line through the stamps, held within the second that each stamp
@@ -22,10 +24,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loadband import rundir
+from loadband.analysis.locust_header import check_columns, renamed
+from loadband.analysis.locust_rows import COUNT, foreign_types, is_whole, last_test, read_totals, requests_alone
 from loadband.analysis.run_files import read_cells, to_numbers
-from loadband.errors import UsageError
+from loadband.errors import UnansweredError, UsageError
 
 HISTORY = "_stats_history.csv"
+STATS = "_stats.csv"
 NEEDED = (
     "Timestamp", "User Count", "Type", "Name", "Total Request Count", "Total Failure Count",
     "Total Average Response Time",
@@ -62,14 +67,17 @@ class History:
     metrics: dict[str, Timeline]
     """`TTFT` and `TPOT`, when Loadband wrote the file."""
     ours: bool
+    windowed: bool
+    """Whether percentiles are over the last seconds; else since the start."""
     notes: tuple[str, ...]
 
 
 def prefix_of(path: Path) -> Path | None:
-    """The prefix when `path` is one of Locust's files, or names its history; else None."""
-    if path.name.endswith(HISTORY):
-        path = path.with_name(path.name.removesuffix(HISTORY))
-    return path if path.with_name(path.name + HISTORY).is_file() else None
+    """The prefix when `path` is one of Locust's files, or names them; else None."""
+    for ending in (HISTORY, STATS):
+        if path.name.endswith(ending):
+            path = path.with_name(path.name.removesuffix(ending))
+    return path if any(path.with_name(path.name + ending).is_file() for ending in (HISTORY, STATS)) else None
 
 
 def read_history(prefix: Path) -> History:
@@ -78,35 +86,65 @@ def read_history(prefix: Path) -> History:
     notes: list[str] = []
     try:
         text, torn = rundir.whole_lines(path)
+    except FileNotFoundError:
+        raise UnansweredError(
+            f"{prefix}{STATS} holds totals since the start and no course of them: without {prefix}{HISTORY} no level "
+            "can be told"
+        ) from None
     except OSError as error:
         raise UsageError(f"cannot read {path} ({error.strerror}): check the file and its permissions") from error
     if torn:
         notes.append(f"the torn last line of {path.name} was dropped")
-    table = read_cells(text, path.name, notes, text_columns=("Type", "Name"), unknown=("", "N/A"))
-    if missing := [name for name in NEEDED if name not in table]:
-        raise UsageError(f"{path} has no column {', '.join(missing)}: it is not a history of Locust 2, or is damaged")
+    table = read_cells(renamed(text), path.name, notes, text_columns=("Type", "Name"), unknown=("", "N/A"))
+    check_columns(list(table.columns), NEEDED, path)
     for name in {*NEEDED, SLOW} - {"Type", "Name"}:
         table[name] = to_numbers(table[name]) if name in table else np.nan
-    return _history(_last_test(table[table["Timestamp"].notna()], notes), notes)
+    if SLOW not in text.partition("\n")[0]:
+        notes.append(f"{path.name} has no {SLOW} percentile: how long a level settles is guessed from mean times")
+    return _history(last_test(table[table["Timestamp"].notna()], notes), prefix, notes)
 
 
-def _last_test(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Rows after the last fall of the total: counts that fall are those of a new test, or were reset."""
-    whole = table[table["Type"].fillna("") == ""]
-    falls = whole.index[whole["Total Request Count"].diff() < 0]
-    if not len(falls):
-        return table
-    notes.append(f"the counts start anew {len(falls)} times, a new test or --reset-stats: only the last part is used")
-    begun = whole.at[falls[-1], "Timestamp"]
-    last: pd.DataFrame = table[table["Timestamp"] >= begun]
-    return last
+def _requests(table: pd.DataFrame, prefix: Path, notes: list[str]) -> pd.DataFrame:
+    """The rows of requests, one for each time; what else was fired is taken out."""
+    whole = table[is_whole(table)].drop_duplicates("Timestamp", keep="last").sort_values("Timestamp")
+    totals = _totals(prefix)
+    if strange := foreign_types(table):
+        notes.append(f"rows of {', '.join(strange)} are no requests and stay out of all numbers; their unit is unknown")
+        whole = requests_alone(table)
+    elif (strange := foreign_types(totals)) and not len(table[~is_whole(table)]):
+        raise UnansweredError(
+            f"{prefix}{HISTORY} holds only Aggregated rows, and these count {', '.join(strange)} as requests: run "
+            "Locust with --csv-full-history, or fire no metrics as requests"
+        )
+    counted = totals.loc[is_whole(totals), COUNT].max() if len(totals) else np.nan
+    aggregated = table.loc[is_whole(table), COUNT].max()
+    if counted > aggregated and not any("reset" in note for note in notes):
+        notes.append(f"{prefix.name}{STATS} counts {counted:,.0f} requests, the history ends at {aggregated:,.0f}")
+    return whole
 
 
-def _history(table: pd.DataFrame, notes: list[str]) -> History:
+def _totals(prefix: Path) -> pd.DataFrame:
+    """`_stats.csv`; empty without one."""
+    path = prefix.with_name(prefix.name + STATS)
+    try:
+        text, _ = rundir.whole_lines(path)
+    except OSError:
+        text = ""
+    return read_totals(renamed(text), path.name)
+
+
+def _history(table: pd.DataFrame, prefix: Path, notes: list[str]) -> History:
     kinds = table["Type"].fillna("")
-    whole = table[kinds == ""].drop_duplicates("Timestamp", keep="last").sort_values("Timestamp")
-    stamps = whole["Timestamp"].to_numpy(dtype=np.float64)
+    full = bool((~is_whole(table)).any())
     ours = bool((kinds == OURS).any())
+    if ours:
+        whole = table[is_whole(table)].drop_duplicates("Timestamp", keep="last").sort_values("Timestamp")
+    else:
+        whole = _requests(table, prefix, notes)
+        if len(whole):
+            kind = "over some ten seconds (--csv-full-history)" if full else "since the start"
+            notes.append(f"percentiles of this file are {kind}: of no level, and used for none")
+    stamps = whole["Timestamp"].to_numpy(dtype=np.float64)
     metrics = {
         kind: _summed(table[kinds == kind], stamps) for kind in ("TTFT", "TPOT") if ours and bool((kinds == kind).any())
     }
@@ -117,6 +155,7 @@ def _history(table: pd.DataFrame, notes: list[str]) -> History:
         requests=_timeline(whole, failures_are_timed=not ours),
         metrics=metrics,
         ours=ours,
+        windowed=full,
         notes=tuple(notes),
     )
 
