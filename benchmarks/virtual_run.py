@@ -32,7 +32,7 @@ REFUSED_S = 6
 LAG_S = 0.0005
 COUNTERS = (
     "started", "ok", "failed", "cut", "events",
-    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens",
+    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens", "abandoned",
 )  # fmt: skip
 
 

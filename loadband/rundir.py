@@ -13,10 +13,10 @@ Keys of `run.json`: `schema tool python locust gevent run_id started ended how` 
 (scenario -> weight), `prompts` (hash of the pools), `sampling` (`max_tokens temperature ignore_eos`), `prompt_tokens
 long_context_tokens turns think_time seed nonce`, `plan` (null, or `levels rates arrival hold settle_s max_hold_s
 repeats drain_s warmup_s stop_when_lost until_failure` with `hold` = `auto`, `90s` or `256req`, and null for an
-automatic time; an open loop has `rates` in requests/s and no `levels`), `slo` (text or null), `labels` (key -> value),
-`server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `workers` (list of `name host cores
-clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of sentences about the
-target), `server` (what it told of itself).
+automatic time; an open loop has `rates` in requests/s and no `levels`), `slo` and `abandon` (text or null), `labels`
+(key -> value), `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `workers` (list of `name host
+cores clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of sentences
+about the target), `server` (what it told of itself).
 """
 
 import csv
@@ -53,7 +53,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     REQUESTS: RECORD_COLUMNS,
     SECONDS: (
         "second", "scenario", "users", "in_flight", "started", "ok", "failed", "cut", "events",
-        "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens",
+        "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens", "abandoned",
     ),
     HISTOGRAMS: (
         "step", "second_from", "second_to", "scenario", "metric", "count", "sum", "min", "max", "buckets", "worker",
@@ -65,7 +65,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """File name -> columns.
 
-`seconds.csv`: counters are increments of that second and add up, late rows for a past second are normal; `users`
+`seconds.csv`: counters are increments of that second and add up, late rows for a past second are normal;
+`output_tokens_cut` are those of cut and of abandoned requests; `users`
 and `in_flight` are the master's sums over workers and stand in a second's first row only.
 `histograms.csv`: one row per worker, step, second of completion, scenario and metric (`itl`: successes only; `lag`:
 the worker's event-loop lag, scenario empty); seconds are whole Unix seconds, both ends inclusive.

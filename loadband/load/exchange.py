@@ -1,6 +1,6 @@
 """One request's life on the wire: connection, upload, reads, time-outs, and how it ended.
 
-Knows: the order of these steps, and that every request ends as ok, failed or cut.
+Knows: the order of these steps, and that every request ends as ok, failed, cut or abandoned.
 Must not know: Locust, scenarios, files.
 
 A *reused* connection that is closed or reset before the first byte of the answer is replaced once and the request
@@ -8,10 +8,12 @@ sent again: servers close kept connections without notice (llama.cpp after every
 flagged and timed from its first start. Nothing else is ever sent twice.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import gevent
 import gevent.socket
 
 from loadband.load.answer import Answer
@@ -58,12 +60,17 @@ class Exchange:
         timeouts: Timeouts,
         wall_offset: float = 0.0,
         clock: Callable[[], float] = time.perf_counter,
+        *,
+        leave_s: float | None = None,
     ) -> None:
+        """`leave_s`: the user hangs up so many seconds after the start, unless the answer is complete."""
         self._connection = connection
         self._timeouts = timeouts
         self._clock = clock
         self.start = clock()
         """Stamp of the request's start."""
+        self._leave_at = math.inf if leave_s is None else self.start + leave_s
+        self._leaving = gevent.Timeout(leave_s)
         self.tokens = TokenClock(self.start, wall_offset)
         self.answer = Answer(dialect, self.tokens)
         self.status = Status.CUT
@@ -77,18 +84,25 @@ class Exchange:
 
     def run(self, request: bytes) -> None:
         """Send the request and read its answer. Raises only what stops the user (GreenletExit)."""
+        self._leaving.start()
         try:
             try:
                 self._attempt(request)
             except _StaleError:
                 self.stale = True
                 self._attempt(request)
-            self.status = Status.FAILED if self.failure else Status.OK
+            if self.status != Status.ABANDONED:
+                self.status = Status.FAILED if self.failure else Status.OK
+        except gevent.Timeout as timeout:
+            if timeout is not self._leaving:
+                raise
+            self.status = Status.ABANDONED
         except ConnectError as error:
             self._fail(ServerError(error.failure_class, str(error)))
         except Exception as error:  # a fault of ours must end as a failure of the client, not as a cut request
             self._fail(ServerError(FailureClass.CLIENT, f"fault in the client: {type(error).__name__}: {error}"))
         finally:
+            self._leaving.close()
             self.end = self._clock()
 
     def _attempt(self, request: bytes) -> None:
@@ -126,15 +140,20 @@ class Exchange:
 
     def _read(self, reader: Reader, *, reused: bool) -> None:
         answer = self.answer
+        self._leaving.close()  # from here on the reads end in time, and none of what came is lost
         while not (answer.complete or answer.broken):
             now = self._clock()
+            if now >= self._leave_at and not answer.last_word:
+                self.status = Status.ABANDONED
+                return
             deadline, expired = self._deadline(reader)
             if now >= deadline:
                 if expired is None:
                     break
                 self._fail(expired)
                 return
-            reads = reader.take(min(deadline, now + PARSE_WITHIN_S))
+            patience = math.inf if answer.last_word else self._leave_at
+            reads = reader.take(min(deadline, patience, now + PARSE_WITHIN_S))
             for stamp, data in reads:
                 answer.feed(stamp, data)
             reader.eager = not answer.is_stream or answer.done

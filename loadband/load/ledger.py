@@ -15,7 +15,7 @@ from loadband.record import Record, Status
 
 COUNTERS = (
     "started", "ok", "failed", "cut", "events",
-    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens",
+    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens", "abandoned",
 )  # fmt: skip
 """Counters of one second and scenario, in the column order of `seconds.csv`."""
 
@@ -71,7 +71,7 @@ class Ledger:
         self._open.pop(record.id, None)
         now = math.floor(self._wall())
         scenario = record.scenario
-        if record.status in (Status.OK, Status.FAILED, Status.CUT):
+        if record.status in (Status.OK, Status.FAILED, Status.CUT, Status.ABANDONED):
             self._count(now, scenario, record.status)
             self._deal(tokens, record, scenario, now)
         if record.status == Status.OK:
@@ -112,9 +112,10 @@ class Ledger:
         for second, events in tokens.seconds.items():
             self._count(second, scenario, "events", events)
         if record.output_tokens:
+            column = Status.CUT if record.status == Status.ABANDONED else record.status
             dealt = tokens.spread(record.output_tokens) or {now: record.output_tokens}
             for second, share in dealt.items():
-                self._count(second, scenario, f"output_tokens_{record.status}", share)
+                self._count(second, scenario, f"output_tokens_{column}", share)
         if record.prompt_tokens:
             self._count(min(tokens.seconds, default=now), scenario, "prompt_tokens", record.prompt_tokens)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from loadband import plan, slo
 from loadband.errors import UsageError
-from loadband.load import arrivals, distribution, rates
+from loadband.load import arrivals, distribution, leaving, rates
 
 KEY_VARIABLE = "LOADBAND_API_KEY"
 
@@ -183,6 +183,11 @@ def _add_requests(group: Any) -> None:
     _add(
         group, "think-time", metavar="S", default="0.5-2", type=checked(distribution.parse_distribution),
         help="pause between an answer and the next request, in seconds. Default 0.5-2",
+    )  # fmt: skip
+    _add(
+        group, "abandon", metavar="SHARE@TIME", type=checked(leaving.parse_abandon),
+        help="users who leave: 5%%@2s hangs up on one request in twenty after 2 s. Such requests are abandoned, "
+        "neither ok nor failed",
     )  # fmt: skip
     _add(group, "temperature", metavar="T", type=_temperature, default=0.7, help="sampling temperature. Default 0.7")
     _add(

@@ -220,7 +220,7 @@ class Pen:
             if values[_CLASS] in _UNREACHED:
                 self._unreached_since = self._unreached_since if self._unreached else self._now
                 self._unreached += 1
-            elif status not in (Status.CUT, Status.LOST) and values[_CLASS] != FailureClass.CLIENT:
+            elif status not in (Status.CUT, Status.LOST, Status.ABANDONED) and values[_CLASS] != FailureClass.CLIENT:
                 self._unreached = 0
 
     def _write_health(self, report: dict[str, Any], second: int) -> None:

@@ -59,6 +59,7 @@ def words_of(options: Any, work: Work) -> dict[str, Any]:
         "mix": work.mix,
         "long_context_tokens": work.long_context_tokens if "long_context" in work.mix else None,
         "turns": work.turns if "multi_turn" in work.mix else None,
+        "abandon": work.abandon,
         "slo": options.slo,
         "labels": dict(parse_label(label) for label in options.label or ()),
         "server_args": options.server_args,

@@ -18,6 +18,7 @@ from loadband.load.connection import Address, Connection, parse_address
 from loadband.load.dialects import OpenAIChat, Sampling
 from loadband.load.distribution import Distribution, parse_distribution, parse_token_count
 from loadband.load.exchange import Timeouts
+from loadband.load.leaving import Leaving, parse_abandon
 from loadband.load.ledger import Ledger
 from loadband.load.prompts import PromptBook
 from loadband.load.request import request_head
@@ -46,6 +47,8 @@ class Work:
     """Tokens that a prompt and its answer may have together, where the server tells."""
     arrival: str
     """How requests arrive in an open loop."""
+    abandon: str | None
+    """How many users hang up, and when; None: all stay."""
     workers: int
     key_variable: str | None
     """Environment variable of the key that goes to this host; None: no key may."""
@@ -86,6 +89,7 @@ class Session:
         self.long_context_tokens: Distribution = parse_token_count(work.long_context_tokens)
         self.turns: Distribution = parse_token_count(work.turns)
         self.think_time: Distribution = parse_distribution(work.think_time)
+        self.leaving = parse_abandon(work.abandon) if work.abandon else Leaving()
         self.ledger = Ledger(self.wall)
         self.step = StepMark()
         self.gate = Event()

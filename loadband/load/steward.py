@@ -195,6 +195,7 @@ class Steward:
                 "idle_s": limits.idle_s, "total_s": limits.total_s,
             },
             arrival=options.arrival,
+            abandon=options.abandon,
             workers=max(self._runner.worker_count, 1) if isinstance(self._runner, MasterRunner) else 1,
             key_variable=self._key_variable(),
         )  # fmt: skip

@@ -126,7 +126,8 @@ class ModelUser(User):
         session.gate.wait()
         body = session.dialect.body(session.sampling, messages, max_tokens)
         request = whole_request(session.head, body)
-        exchange = Exchange(self._connected(), session.dialect, session.timeouts, session.wall_offset)
+        leave_s = session.leaving.patience_s(session.work.seed, self.number, self.conversations, turn or 1)
+        exchange = Exchange(self._connected(), session.dialect, session.timeouts, session.wall_offset, leave_s=leave_s)
         asked = Asked(
             id=session.next_request_id(),
             scenario=self.scenario,
@@ -172,7 +173,7 @@ class ModelUser(User):
         return self.connection
 
     def _tell_locust(self, record: Record, size: int) -> None:
-        if record.status == Status.CUT:
+        if record.status in (Status.CUT, Status.ABANDONED):
             return
         ok = record.status == Status.OK
         event: dict[str, Any] = {

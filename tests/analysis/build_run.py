@@ -19,7 +19,7 @@ from loadband.rundir import HISTOGRAMS, REQUESTS, SECONDS, STEPS, WORKERS, RunDi
 EPOCH = 1_790_000_000.0
 COUNTERS = (
     "started", "ok", "failed", "cut", "events",
-    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens",
+    "output_tokens_ok", "output_tokens_failed", "output_tokens_cut", "prompt_tokens", "abandoned",
 )  # fmt: skip
 
 

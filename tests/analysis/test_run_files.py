@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Path:
         directory.appender(name)
     for n in range(3):
         directory.appender(REQUESTS).append(record(n).values())
-    directory.appender(SECONDS).append([1_790_000_000, "", 2, 1.5, *[0] * 9])
+    directory.appender(SECONDS).append([1_790_000_000, "", 2, 1.5, *[0] * 10])
     directory.write_run({"ended": 1_790_000_010.0})
     directory.close()
     return tmp_path / "run"

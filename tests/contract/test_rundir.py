@@ -139,7 +139,7 @@ def test_one_row_is_one_line_whatever_it_holds(
 
 def test_a_row_of_the_wrong_width_is_refused(tmp_path: Path) -> None:
     file = Appender(tmp_path / SECONDS, COLUMNS[SECONDS])
-    with pytest.raises(ValueError, match="2 values for 13 columns"):
+    with pytest.raises(ValueError, match="2 values for 14 columns"):
         file.append((1, 2))
     file.close()
 

@@ -62,12 +62,14 @@ def test_an_end_and_its_tokens(status: Status, counter: str, tokens: str, senten
     assert counters(ledger.take()) == {(1000, "interactive"): {"started": 1, counter: 1, "events": 1, tokens: 3}}
 
 
-def test_a_request_that_was_hung_up_on_purpose_is_a_record_alone() -> None:
+def test_a_request_that_was_hung_up_on_purpose_has_a_counter_of_its_own() -> None:
     ledger = Ledger(Wall())
     ledger.begin(opened())
     ledger.end(record(Status.ABANDONED, output_tokens=3), tokens_at(1000.5))
     report = ledger.take()
-    assert counters(report) == {(1000, "interactive"): {"started": 1}}
+    assert counters(report) == {
+        (1000, "interactive"): {"started": 1, "abandoned": 1, "events": 1, "output_tokens_cut": 3}
+    }
     assert (len(report["records"]), report["in_flight_now"]) == (1, 0)
 
 

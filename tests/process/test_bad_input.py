@@ -106,6 +106,7 @@ def test_a_key_that_is_wrong_or_missing_names_its_variable_and_never_itself(orac
         (["--hold", "soon"], "256req"),
         (["--settle", "later"], "auto"),
         (["--rates", "2,1"], "rise"),
+        (["--abandon", "5%"], "5%@2s"),
         (["--arrival", "gamma(20)"], "coefficient of variation"),
         (["--slo", "ttft<1"], "ttft"),
         (["--prompt-tokens", "200-50"], "200-50"),

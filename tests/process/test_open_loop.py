@@ -1,5 +1,6 @@
 """The open loop in real Locust processes: the same schedule with 1, 2 and 4 workers, sent when it says, all booked."""
 
+import csv
 import itertools
 import signal
 import statistics
@@ -121,3 +122,23 @@ def test_ctrl_c_books_what_is_open_as_cut(oracle: Oracle, tmp_path: Path) -> Non
     booked = {nonce_of(f"{files.run['run_id']}/1/{number}/1") for _, number in planned(files)}
     at_server = {request.prompt[:12] for request in oracle.log().requests[files.run["probe"]["requests"] :]}
     assert at_server <= booked, "whatever the server saw is in the files; one stopped while it connects is there too"
+
+
+@pytest.mark.timing
+def test_8_requests_at_10_a_second_into_a_slot_of_half_a_second(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=100, itl_ms=50, n=9), slots=1)
+    more = ["--arrival", "constant", "--hold", "3s", "--report"]
+    command = [word for word in words(oracle, tmp_path / "run", "10", *more) if word != "--no-report"]
+    ended = run(command)
+    files = Files(tmp_path / "run")
+    first = [row for row in files.rows(rundir.REQUESTS) if int(row["user"]) < 8]
+    waits = [float(row["e2e_s"]) + float(row["schedule_lag_s"]) for row in first]
+    (row,) = csv.DictReader((tmp_path / "run" / "report" / "step_table.csv").open())
+    print(f"8 requests: mean {statistics.fmean(waits):.3f} s, max {max(waits):.3f} s from the schedule; "
+          f"offered {row['offered_req_s']}/s, achieved {float(row['req_s']):.2f}/s, marks {row['marks']}")  # fmt: skip
+    print(ended.out)
+    assert statistics.fmean(waits) == pytest.approx(1.9, abs=0.1)
+    assert max(waits) == pytest.approx(3.3, abs=0.15)
+    assert "queue_grows" in row["marks"].split(";")
+    assert float(row["req_s"]) == pytest.approx(2.0, abs=0.5)
+    assert row["users"] == ""
