@@ -15,8 +15,9 @@ from scenarios.interactive import InteractiveUser
 from scenarios.long_context import LongContextUser
 from scenarios.multi_turn import MultiTurnUser
 from scenarios.open_loop import OpenLoopUser
+from scenarios.replay import ReplayUser
 
-__all__ = ["InteractiveUser", "LongContextUser", "MultiTurnUser", "OpenLoopUser", "hooks"]
+__all__ = ["InteractiveUser", "LongContextUser", "MultiTurnUser", "OpenLoopUser", "ReplayUser", "hooks"]
 
 if __name__ == "__main__":
     from locust.main import main

@@ -15,12 +15,14 @@ from typing import Any
 from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
+from loadband.errors import UnansweredError, complain
 from loadband.load.clock_sync import ClockSync
+from loadband.load.dataset import Dataset
 from loadband.load.health import Health
 from loadband.load.session import Session, StepMark, Work
 from loadband.load.token_clock import nearest_rank
 
-WORK, STEP, GATE = "loadband_work", "loadband_step", "loadband_gate"
+WORK, STEP, GATE, DATASET = "loadband_work", "loadband_step", "loadband_gate", "loadband_dataset"
 
 
 class Agent:
@@ -34,6 +36,8 @@ class Agent:
         self._work: Work | None = None
         self._step = StepMark()
         self.session: Session | None = None
+        self._dataset = Dataset()
+        runner.register_message(DATASET, self._on_dataset)
         runner.register_message(WORK, self._on_work)
         runner.register_message(STEP, self._on_step)
         runner.register_message(GATE, self._on_gate)
@@ -44,11 +48,16 @@ class Agent:
         self._environment.loadband_session = None  # type: ignore[attr-defined]
         if self._work is None:
             return
+        if self._work.dataset != (self._dataset.digest if len(self._dataset) else None):
+            complain(UnansweredError("the data set did not come whole from the master: start this worker anew"))
+            self._runner.quit()
+            return
         index = max(self._runner.worker_index, 0)
         name = "local" if isinstance(self._runner, LocalRunner) else f"w{index}"
         wall_offset = self._clock.wall_offset() if self._clock else time.time() - time.perf_counter()
         self.session = Session(self._work, name, index, wall_offset)
         self.session.step = self._step
+        self.session.dataset = self._dataset
         self._environment.loadband_session = self.session  # type: ignore[attr-defined]
         self._health.start()
         _collect_seldom()
@@ -77,6 +86,9 @@ class Agent:
     def _on_work(self, msg: Any, **_: Any) -> None:
         self._work = Work(**msg.data) if msg.data else None
         self._step = StepMark()
+
+    def _on_dataset(self, msg: Any, **_: Any) -> None:
+        self._dataset.add(msg.data)
 
     def _on_step(self, msg: Any, **_: Any) -> None:
         self._step = StepMark(**msg.data)

@@ -12,13 +12,15 @@ from loadband.load.distribution import parse_shares
 from loadband.load.mix import MixedUser, scenario_classes
 from loadband.load.source import SourceUser
 
-OPEN_LOOP, MULTI_TURN = "open_loop", "multi_turn"
+OPEN_LOOP, MULTI_TURN, REPLAY = "open_loop", "multi_turn", "replay"
 
 
-def choose(environment: Environment, named: Sequence[str], mix: str | None, *, at_rates: bool) -> dict[str, float]:
+def choose(
+    environment: Environment, named: Sequence[str], mix: str | None, *, at_rates: bool, recorded: bool
+) -> dict[str, float]:
     """The shares that are meant: `--mix`, else the named classes alike, else the default. Raises UsageError.
 
-    The default is interactive alone; `at_rates` (an open loop) it is open_loop alone.
+    The default is interactive alone, `at_rates` (an open loop) open_loop alone, of `recorded` requests replay alone.
     """
     offered = scenario_classes(environment)
     if mix:
@@ -28,10 +30,13 @@ def choose(environment: Environment, named: Sequence[str], mix: str | None, *, a
         if named:
             raise UsageError("--mix says which scenarios run: leave out the names of user classes")
     else:
-        default = {OPEN_LOOP if at_rates else "interactive": 1.0}
+        default = {REPLAY if recorded else OPEN_LOOP if at_rates else "interactive": 1.0}
         shares = {user.scenario: 1.0 for user in offered.values() if user.__name__ in named} or default
     if at_rates and MULTI_TURN in shares:
         raise UsageError("the turns of a conversation wait for answers, which no rate can: leave multi_turn out")
+    if (REPLAY in shares) != recorded:
+        want = "say with --dataset FILE which" if not recorded else "let replay run, or leave --dataset out"
+        raise UsageError(f"replay asks recorded requests: {want}")
     if not at_rates and OPEN_LOOP in shares:
         raise UsageError("open_loop needs a rate: say how many requests per second with --rates 0.5,1,2,4")
     return shares

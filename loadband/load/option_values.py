@@ -4,18 +4,26 @@ Knows: options as parsed, and which of them contradict each other. Must not know
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from loadband import plan
 from loadband.errors import UsageError
+from loadband.load.arrivals import parse_arrival, recorded_rate
 from loadband.load.exchange import Timeouts
 from loadband.load.rates import parse_rates
 from loadband.plan import Hold, Plan
 from loadband.slo import LATENCIES, parse_slo
 
+TRACE_MARGIN_S = 1.0
+"""A hold begins up to a second after its schedule."""
 
-def plan_of(options: Any) -> Plan | None:
-    """The plan that the options mean; None in the web UI without `--steps`. Raises UsageError."""
+
+def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
+    """The plan that the options mean; None in the web UI without `--steps`. Raises UsageError.
+
+    `moments`: of the data set, seconds, rising.
+    """
     common: dict[str, Any] = {
         "max_hold_s": plan.parse_duration(options.max_hold),
         "settle_s": plan.parse_settle(options.settle),
@@ -30,26 +38,45 @@ def plan_of(options: Any) -> Plan | None:
         raise UsageError("--until-failure takes a lost target for a failure: leave out --on-target-loss continue")
     if options.num_users is not None and options.num_users < 1:
         raise UsageError(f"-u {options.num_users}: a level has at least 1 user")
-    if options.steps and options.rates:
-        raise UsageError("--steps are levels of users, --rates levels of an open loop: give one of them")
+    if (open_loop := _open_loop(options, moments, common)) is not None:
+        return _checked(open_loop, options.slo)
     if options.steps:
         if options.num_users or options.run_time:
             raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
         if options.class_picker:
             raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
         return _checked(Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common), options.slo)
-    if options.rates:
-        if options.num_users or options.run_time or options.spawn_rate:
-            raise UsageError("--rates says how many requests come and --hold for how long: leave out -u, -r and -t")
-        if options.class_picker:
-            raise UsageError("--class-picker does not go with --rates: name the user classes on the command line")
-        hold = plan.parse_hold(options.hold)
-        return _checked(Plan((), hold, rates=parse_rates(options.rates), **common), options.slo)
     if not options.headless:
         return None
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
     options.run_time = None
     return _checked(Plan((options.num_users or 1,), hold, **common), options.slo)
+
+
+def _open_loop(options: Any, moments: Sequence[float], common: dict[str, Any]) -> Plan | None:
+    """The plan of an open loop; None when none is asked for. Raises UsageError."""
+    traced = parse_arrival(options.arrival).cv is None
+    if not options.rates and not traced:
+        return None
+    if options.steps:
+        raise UsageError("--steps are levels of users, --rates and a trace are an open loop: give one of them")
+    if options.num_users or options.run_time or options.spawn_rate:
+        raise UsageError("--rates says how many requests come and --hold for how long: leave out -u, -r and -t")
+    if options.class_picker:
+        raise UsageError("--class-picker does not go with --rates: name the user classes on the command line")
+    if traced and not moments:
+        raise UsageError("--arrival trace wants a data set that says when its requests came: give --dataset FILE")
+    if not options.rates:
+        return _as_recorded(options, moments, common)
+    return Plan((), plan.parse_hold(options.hold), rates=parse_rates(options.rates), **common)
+
+
+def _as_recorded(options: Any, moments: Sequence[float], common: dict[str, Any]) -> Plan:
+    """One level at the pace of the recording, held from its begin to its end unless times are given."""
+    asked = plan.parse_hold(options.hold)
+    hold = Hold(seconds=moments[-1] - moments[0] + TRACE_MARGIN_S) if asked.auto else asked
+    at_once = {key: 0.0 for key in ("settle_s", "warmup_s") if common[key] is None}
+    return Plan((), hold, rates=(recorded_rate(moments),), **common | at_once)
 
 
 def _limits_latency(slo: str | None) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from loadband import plan, slo
 from loadband.errors import UsageError
-from loadband.load import arrivals, distribution, leaving, rates
+from loadband.load import arrivals, distribution, leaving, rates, trace_columns
 
 KEY_VARIABLE = "LOADBAND_API_KEY"
 
@@ -29,6 +29,7 @@ class Frozen:
     api_key_env: str
     report: bool | None
     mix: str | None
+    dataset: str | None
     user_classes: tuple[str, ...]
 
     @classmethod
@@ -40,6 +41,7 @@ class Frozen:
             api_key_env=options.api_key_env,
             report=options.report,
             mix=options.mix,
+            dataset=options.dataset,
             user_classes=tuple(options.user_classes or ()),
         )
 
@@ -112,8 +114,9 @@ def _add_plan(group: Any) -> None:
     )  # fmt: skip
     _add(
         group, "arrival", metavar="HOW", default="poisson", type=checked(arrivals.parse_arrival),
-        help="how requests arrive at --rates: poisson (each by itself), constant (a metronome) or gamma(2), bursts "
-        "with that coefficient of variation. Default poisson",
+        help="how requests arrive at --rates: poisson (each by itself), constant (a metronome), gamma(2), bursts with "
+        "that coefficient of variation, or trace, as the data set recorded them (without --rates at their own pace). "
+        "Default poisson",
     )  # fmt: skip
     _add(
         group, "hold", metavar="TIME", default="auto", type=checked(plan.parse_hold),
@@ -179,6 +182,20 @@ def _add_requests(group: Any) -> None:
         group, "mix", metavar="SHARES", type=checked(distribution.parse_shares),
         help="scenarios and their shares of the conversations: interactive=7,long_context=1,multi_turn=2. "
         "Default interactive alone, or the user classes named on the command line alike",
+    )  # fmt: skip
+    _add(
+        group, "dataset", metavar="FILE",
+        help="recorded requests to ask again: JSONL of messages and max_tokens, ShareGPT's conversations, or a trace "
+        "of lengths and moments (JSONL or CSV). Read on the master alone",
+    )  # fmt: skip
+    _add(
+        group, "columns", metavar="NAMES", type=checked(trace_columns.parse_columns),
+        help="names in the data set: mooncake, burstgpt, azure, or at=timestamp:ms,prompt_tokens=input_length. "
+        "Default messages, prompt, prompt_tokens, max_tokens, at (seconds)",
+    )  # fmt: skip
+    _add(
+        group, "bad-lines", choices=["refuse", "skip"], default="refuse",
+        help="what a line of the data set that is no request does: it ends the start, or is left out. Default refuse",
     )  # fmt: skip
     _add(
         group, "think-time", metavar="S", default="0.5-2", type=checked(distribution.parse_distribution),

@@ -15,6 +15,7 @@ import gevent
 from gevent.event import Event
 
 from loadband.load.connection import Address, Connection, parse_address
+from loadband.load.dataset import Dataset
 from loadband.load.dialects import OpenAIChat, Sampling
 from loadband.load.distribution import Distribution, parse_distribution, parse_token_count
 from loadband.load.exchange import Timeouts
@@ -47,6 +48,8 @@ class Work:
     """Tokens that a prompt and its answer may have together, where the server tells."""
     arrival: str
     """How requests arrive in an open loop."""
+    dataset: str | None
+    """Digest of the recorded requests that were sent before; None: there are none."""
     abandon: str | None
     """How many users hang up, and when; None: all stay."""
     workers: int
@@ -91,6 +94,8 @@ class Session:
         self.think_time: Distribution = parse_distribution(work.think_time)
         self.leaving = parse_abandon(work.abandon) if work.abandon else Leaving()
         self.ledger = Ledger(self.wall)
+        self.dataset = Dataset()
+        """The recorded requests."""
         self.step = StepMark()
         self.gate = Event()
         """Users pass it before each request; closed while the run is drained."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import gevent
 from gevent.pool import Pool
 
-from loadband.load.arrivals import parse_arrival, schedule, share
+from loadband.load.arrivals import parse_arrival, recorded, schedule, share
 from loadband.load.connection import Connection
 from loadband.load.mix import scenario_classes
 from loadband.load.session import StepMark
@@ -69,7 +69,11 @@ class SourceUser(ModelUser):
         if mark.rate is None:
             return
         seed = f"{work.seed}/arrivals/{mark.repeat}/{mark.level}"
-        moments = schedule(parse_arrival(work.arrival), mark.rate, seed)
+        arrivals = parse_arrival(work.arrival)
+        if arrivals.cv is None:
+            moments = recorded(self.session.dataset.moments, mark.rate)
+        else:
+            moments = schedule(arrivals, mark.rate, seed)
         for number, moment in share(moments, self.number, work.workers):
             yield number, mark.starts_at + moment
 

@@ -19,10 +19,11 @@ from locust.runners import MasterRunner, Runner
 
 from loadband import rundir
 from loadband.errors import ExitCode, LoadbandError, complain
-from loadband.load.agent import WORK
+from loadband.load.agent import DATASET, WORK
 from loadband.load.choice import choose, install_users
 from loadband.load.conductor import LOST_TARGET, Conductor
 from loadband.load.connection import parse_address
+from loadband.load.dataset_file import dataset_of
 from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
 from loadband.load.options import Frozen
 from loadband.load.probe import Found, Target, probe
@@ -63,9 +64,14 @@ class Steward:
         self._found: Found | None = None
         self._run_id = ""
         self._ramp: float | None = options.spawn_rate
-        self.plan = plan_of(options)
+        self.dataset = dataset_of(options)
+        self._arrival: str = options.arrival
+        self.plan = plan_of(options, self.dataset.moments if self.dataset else ())
         self._at_rates = bool(self.plan and self.plan.rates)
-        self.mix = choose(environment, self.frozen.user_classes, self.frozen.mix, at_rates=self._at_rates)
+        self.mix = choose(
+            environment, self.frozen.user_classes, self.frozen.mix, at_rates=self._at_rates,
+            recorded=self.dataset is not None,
+        )  # fmt: skip
 
     def prepare(self) -> None:
         """Refuse before load what can be known, and install the ladder. Raises LoadbandError."""
@@ -94,8 +100,21 @@ class Steward:
         self._tests += 1
         conductor = Conductor(self._environment, self._roll, self.plan, self._ramp, self._progress)
         work = self._work(found)
-        conductor.begin(self._path(), work, found, words_of(self._options, work))
+        told = self._hand_out(found)
+        conductor.begin(self._path(), work, found, words_of(self._options, work) | told)
         self.conductor = conductor
+
+    def _hand_out(self, found: Found) -> dict[str, Any]:
+        """Send the recorded requests to every process, before its work; what `run.json` says of them."""
+        dataset, path = self.dataset, self.frozen.dataset
+        if dataset is None or path is None:
+            return {"dataset": None}
+        for piece in dataset.pieces():
+            self._runner.send_message(DATASET, piece)
+        if dataset.bad:
+            found.findings.append(f"{dataset.bad} bad lines of the data set were skipped: {'; '.join(dataset.skipped)}")
+        named = {"file": Path(path).name, "requests": len(dataset), "digest": dataset.digest, "bad_lines": dataset.bad}
+        return {"dataset": named}
 
     def _under_way(self) -> bool:
         """Whether a test has begun and its files are not closed."""
@@ -194,7 +213,8 @@ class Steward:
                 "connect_s": limits.connect_s, "first_token_s": limits.first_token_s,
                 "idle_s": limits.idle_s, "total_s": limits.total_s,
             },
-            arrival=options.arrival,
+            arrival=self._arrival,
+            dataset=self.dataset.digest if self.dataset else None,
             abandon=options.abandon,
             workers=max(self._runner.worker_count, 1) if isinstance(self._runner, MasterRunner) else 1,
             key_variable=self._key_variable(),
