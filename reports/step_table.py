@@ -19,7 +19,7 @@ def step_table(levels: tuple[Level, ...]) -> str:
         grade = level.grade
         words = {
             "valid": cell(grade.valid), "marks": ";".join(grade.marks), "reasons": "; ".join(grade.reasons),
-            "remark": level.remark,
+            "remark": level.remark, "evidence_of_failure": cell(str(grade.evidence) if grade.evidence else None),
         }  # fmt: skip
         writer.writerow(
             [

@@ -130,8 +130,7 @@ def _beyond(operating: Operating) -> str:
 def _regions(verdict: Verdict) -> str:
     parts = []
     if verdict.linear_upto is not None and verdict.curve is not None:
-        last = verdict.linear_upto >= float(verdict.curve.users[-1])
-        parts.append(f"linear up to {users(verdict.linear_upto)}" + (", the last level" if last else ""))
+        parts.append(f"linear up to {users(verdict.linear_upto)}{_last(verdict, verdict.linear_upto)}")
     saturation = verdict.saturation
     if saturation.status == "found":
         parts.append(f"saturated in ({saturation.after:g}, {saturation.at:g}]")
@@ -143,6 +142,13 @@ def _regions(verdict: Verdict) -> str:
         parts.append("saturation not reached")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _last(verdict: Verdict, upto: float) -> str:
+    """What it says of the levels above when nothing ends a region but the end of the curve."""
+    if verdict.curve is None or upto < float(verdict.curve.users[-1]):
+        return ""
+    return ", the last level" if upto >= max(level.users for level in verdict.levels) else ", the last valid level"
 
 
 def _failure(verdict: Verdict) -> str:

@@ -27,7 +27,7 @@ from loadband.analysis.level import Level
 Floats = NDArray[np.float64]
 
 METRICS = ("output_tok_s", "total_tok_s", "req_s")
-"""What X may be, best first; the first that every usable level has."""
+"""What X may be, best first; the first that most usable levels have."""
 
 SMALLEST_R_SHARE = 0.05
 """N / X_req - Z is a difference of two measured times: kept above this share of the first."""
@@ -90,13 +90,10 @@ def _at(users: Floats, values: Floats, at: float) -> float:
 
 
 def metric_of(levels: Iterable[Level]) -> str:
-    """The best throughput column that every valid level has, and that is above 0 somewhere."""
+    """The throughput column that most valid levels have, of equals the best; one that is above 0 somewhere."""
     valid = [level for level in levels if level.grade.valid]
-    for metric in METRICS:
-        values = [throughput(level, metric) for level in valid]
-        if values and all(value is not None for value in values) and any(values):
-            return metric
-    return METRICS[0]
+    known = {metric: [x for level in valid if (x := throughput(level, metric)) is not None] for metric in METRICS}
+    return max(METRICS, key=lambda metric: len(known[metric]) if any(known[metric]) else 0)
 
 
 def throughput(level: Level, metric: str) -> float | None:

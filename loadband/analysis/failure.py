@@ -20,6 +20,7 @@ from loadband.analysis.bounds import Z95, rule_of_three, wilson
 from loadband.analysis.curve import Curve
 from loadband.analysis.level import Level, people
 from loadband.analysis.queueing import confirmed
+from loadband.analysis.standstill import COLLAPSE, standstills
 from loadband.analysis.thresholds import Thresholds
 from loadband.slo import LATENCIES, Limit
 
@@ -76,7 +77,10 @@ def find_failure(
         return Failure("undecided", reason="no level says anything about the server")
     found, unconfirmed, more = _errors(rungs, limits)
     evidence, healed = _evidence(rungs)
-    collapse, doubtful = _collapse(curve, levels, limits)
+    stopped = [rung for rung in rungs if not rung.valid and standstills(rung.levels)]
+    lasting = [rung for rung in stopped if not any(each.valid and each.users > rung.users for each in rungs)]
+    collapse, doubtful = _collapse(curve, levels, limits, lasting)
+    healed += [f"transient: throughput was 0 at {each.levels[0].name}" for each in stopped if each not in lasting]
     queue, waiting, grew = _queue(rungs)
     candidates = [each for each in (evidence, found, collapse, queue) if each]
     doubts = [each for each in (unconfirmed, doubtful, waiting) if each]
@@ -134,7 +138,7 @@ def _evidence(rungs: list[_Rung]) -> tuple[Failure | None, list[str]]:
         sound_above = [each for each in rungs[place + 1 :] if each.valid]
         for level in rung.levels:
             evidence = level.grade.evidence
-            if evidence is None or evidence.mode == "errors":  # judged by their rate
+            if evidence is None or evidence.mode in ("errors", COLLAPSE):  # judged by their rates
                 continue
             passed = rung.valid or len(sound_above) >= CONSECUTIVE
             if evidence.mode == "outage" and evidence.healed and passed:
@@ -168,20 +172,22 @@ def _queue(rungs: list[_Rung]) -> tuple[Failure | None, Failure | None, list[str
 
 
 def _collapse(
-    curve: Curve | None, levels: Sequence[Level], limits: Thresholds
+    curve: Curve | None, levels: Sequence[Level], limits: Thresholds, stopped: Sequence[_Rung]
 ) -> tuple[Failure | None, Failure | None]:
-    """Throughput at or below 80 % of its maximum, past it: found, or in doubt."""
+    """Throughput at or below 80 % of its maximum, past it: found, or in doubt. `stopped`: those above where it is 0."""
     if curve is None:
         return None, None
     peak = int(np.argmax(curve.x))
     limit = limits.collapse_share * curve.x[peak]
     low = [place for place in range(peak + 1, curve.x.size) if curve.x[place] <= limit]
-    if not low:
+    if not low and not stopped:
         return None, None
-    users, share = float(curve.users[low[0]]), float(curve.x[low[0]] / curve.x[peak])
+    users = float(curve.users[low[0]]) if low else stopped[0].users
+    share = float(curve.x[low[0]] / curve.x[peak]) if low else 0.0
     reason = f"throughput at {people(users)} is {share:.0%} of its maximum"
     sure = [place for place in low if curve.points[place].x <= _shaky_limit(curve.users[place], levels, limits) * limit]
-    if _apart(curve, peak, low[0]) or any(b == a + 1 for a, b in pairwise(sure)):
+    sure += [curve.x.size + n for n in range(sum(len(rung.levels) for rung in stopped))]
+    if (low and _apart(curve, peak, low[0])) or any(b == a + 1 for a, b in pairwise(sure)):
         return Failure("found", at=users, mode="collapse", reason=reason), None
     why = "its holds are short or drift" if len(low) > 1 else "not confirmed by a second level"
     return None, Failure("unconfirmed", at=users, mode="collapse", reason=f"{reason}: {why}")

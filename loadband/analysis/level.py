@@ -86,7 +86,7 @@ class Numbers:
 NUMBER_COLUMNS: tuple[str, ...] = tuple(each.name for each in fields(Numbers))
 _LATER = NUMBER_COLUMNS.index("abandoned")
 STEP_TABLE_COLUMNS: tuple[str, ...] = (
-    *NUMBER_COLUMNS[:_LATER], "valid", "marks", "reasons", "remark", *NUMBER_COLUMNS[_LATER:],
+    *NUMBER_COLUMNS[:_LATER], "valid", "marks", "reasons", "remark", *NUMBER_COLUMNS[_LATER:], "evidence_of_failure",
 )  # fmt: skip
 """New columns go at the end."""
 
@@ -96,10 +96,14 @@ class Evidence:
     """Why a level speaks of a failing server, though its numbers may be good for nothing."""
 
     mode: str
-    """`outage`, `timeout`, or `errors` where nothing succeeded."""
+    """`outage`, `timeout`, `errors` where nothing succeeded, `collapse` where nothing came."""
     sentence: str
     healed: bool = False
     """Success came back within the level."""
+
+    def __str__(self) -> str:
+        """As `step_table.csv` has it, and reads it back."""
+        return f"{self.mode}{' (healed)' if self.healed else ''}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Grade, Level, Numbers
 from loadband.analysis.locust_files import Floats, History, Timeline
 from loadband.analysis.locust_stretches import Stretch
+from loadband.analysis.standstill import all_failed
 from loadband.analysis.table_checks import check_table, measured_of
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Hold
@@ -84,6 +85,8 @@ def _mean_s(at: Floats, timeline: Timeline | None, hold: Hold) -> float | None:
 
 def _grade(numbers: Numbers, limits: Thresholds) -> Grade:
     grade = Grade(not_checked=UNCHECKED)
+    if numbers.error_rate == 1:
+        return all_failed(grade)
     if not numbers.ok:
         return grade.refuse("no request succeeded while the users rested")
     hold, e2e = numbers.hold_s or 0.0, numbers.e2e_mean_s or 0.0

@@ -133,13 +133,11 @@ def _unresolved(curve: Curve, best: float, limits: Thresholds) -> str | None:
     return None
 
 
-def linear_region(
-    curve: Curve, saturation: Saturation, failure_after: float | None, limits: Thresholds
-) -> float | None:
+def linear_region(curve: Curve, saturation: Saturation, cap: float | None, limits: Thresholds) -> float | None:
     """D2: users up to which throughput per user stays within 80 % of the best of the three lowest levels.
 
     Counted from the level that is best per user: below it a table may grow faster than linear (a cold start). None
-    where levels are too few for a direction.
+    where levels are too few for a direction. `cap`: the last sound level below one that failed.
     """
     if curve.users.size < limits.direction_levels:
         return None
@@ -153,8 +151,7 @@ def linear_region(
             share = (log_each[place] - floor) / (log_each[place] - log_each[place + 1])
             upto = math.exp(log_users[place] + share * (log_users[place + 1] - log_users[place]))
             break
-    caps = [cap for cap in (saturation.exact, failure_after) if cap is not None]
-    return min([upto, *caps])
+    return min([upto, *(each for each in (saturation.exact, cap) if each is not None)])
 
 
 def saturation_point(curve: Curve, operating: float | None, limits: Thresholds) -> Saturation:

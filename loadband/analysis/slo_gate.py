@@ -26,6 +26,8 @@ from loadband.analysis.thresholds import Thresholds
 from loadband.slo import Limit
 
 MARGIN_BOUND = 3.0
+GONE = ("outage", "collapse")
+"""Evidence of a server that served nothing."""
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
 
 
@@ -142,7 +144,7 @@ def _pinned(levels: Sequence[Level], place: int, limit: Limit, limits: Threshold
     there = [level for level in levels if level.users == limit.users]
     if not there:
         return None, UNDECIDED, f"{limit.users:g} users were not a level of this run"
-    if any(level.grade.evidence and level.grade.evidence.mode == "outage" for level in there):
+    if any(level.grade.evidence and level.grade.evidence.mode in GONE for level in there):
         return limit.users, MISSED, "the target failed there"
     sound = [level for level in there if level.grade.valid]
     if not sound:

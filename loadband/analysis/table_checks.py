@@ -14,7 +14,8 @@ which the others cannot be judged.
 import math
 import statistics
 
-from loadband.analysis.level import Level, Measured, Numbers
+from loadband.analysis.curve import SMALLEST_R_SHARE
+from loadband.analysis.level import Grade, Level, Measured, Numbers
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.validity import check_errors, grade_little
 from loadband.slo import LATENCIES, Limit
@@ -49,6 +50,8 @@ def _check_delivery(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Leve
         numbers, grade = level.numbers, level.grade
         e2e, served = numbers.e2e_mean_s, numbers.served_req_s
         bound = next((value for value in (numbers.e2e_p99_s, numbers.e2e_p95_s) if value), None)
+        if served and think:
+            grade = _check_pause(grade, served * think / level.users, limits)
         if served is None or think is None or (e2e is None and bound is None) or (estimated and level.users == first):
             grade = grade.not_check("little")
         elif e2e is not None:
@@ -66,6 +69,14 @@ def _check_delivery(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Leve
     return tuple(checked)
 
 
+def _check_pause(grade: Grade, share: float, limits: Thresholds) -> Grade:
+    """The pause alone against N / X_req, the whole cycle of a user; `share` above 1 leaves less than nothing for R."""
+    sentence = f"the pauses alone take {share:.3g} times users / requests/s"
+    if share > limits.little_high:
+        return grade.refuse(f"{sentence}: think time, users or requests/s is wrong")
+    return grade if share < 1 - SMALLEST_R_SHARE else grade.mark("little", f"{sentence}: what is left for R is unknown")
+
+
 def _think_time(levels: tuple[Level, ...]) -> tuple[float | None, bool]:
     """Mean pause, and whether it is estimated from the lowest level; None when neither given nor evidently absent."""
     given = [level.think_s for level in levels if level.think_s is not None]
@@ -76,8 +87,10 @@ def _think_time(levels: tuple[Level, ...]) -> tuple[float | None, bool]:
     served = lowest.numbers.served_req_s
     if not e2e or not served:
         return None, False
-    pause = max(lowest.users / served - e2e, 0.0)
-    return (pause, True) if pause <= NO_PAUSE * e2e else (None, False)
+    pause = lowest.users / served - e2e
+    if pause < 0 and lowest.numbers.e2e_mean_s:
+        return 0.0, False
+    return (max(pause, 0.0), True) if pause <= NO_PAUSE * e2e else (None, False)
 
 
 def _check_tokens(levels: tuple[Level, ...], limits: Thresholds) -> tuple[Level, ...]:

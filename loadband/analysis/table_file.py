@@ -1,30 +1,25 @@
 """A plain table of somebody's finished load test: one row per level (and repeat) becomes one level.
 
-Knows: the column names that a table may use, in seconds or milliseconds. Must not know: the curve, what the numbers
-are worth together (`table_checks`).
+Knows: the columns of a level. Must not know: how a cell is read (`table_rows`), the curve, what the numbers are worth
+together (`table_checks`).
 """
 
-import csv
-import io
-import math
+import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from loadband.analysis.ladder import check_ladder
-from loadband.analysis.level import NUMBER_COLUMNS, Grade, Level, Numbers
-from loadband.analysis.run_files import BEYOND_MEASURE
+from loadband.analysis.level import NUMBER_COLUMNS, Evidence, Grade, Level, Numbers
 from loadband.analysis.table_checks import check_table, measured_of
+from loadband.analysis.table_rows import Row, repeat_of, rows_of, value_of
 from loadband.analysis.thresholds import Thresholds
 from loadband.errors import UsageError
 from loadband.slo import Limit
 
-BELOW_MEASURE = 1e-12
-RATES = ("output_tok_s", "total_tok_s", "req_s")
 UNCHECKED = ("users", "client", "drift", "waves", "outage")
-
-Row = dict[str, str]
+EVIDENCE = re.compile(r"(?P<mode>outage|timeout|errors|collapse)(?P<healed> \(healed\))?: (?P<sentence>.*)", re.DOTALL)
+"""A cell of `evidence_of_failure` in our own `step_table.csv`."""
 
 
 def read_table(path: Path, think_s: float | None, slo: tuple[Limit, ...], limits: Thresholds) -> tuple[Level, ...]:
@@ -33,29 +28,13 @@ def read_table(path: Path, think_s: float | None, slo: tuple[Limit, ...], limits
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path} ({error.strerror}): give a CSV table of levels") from error
-    levels = [_level(row, where, think_s, slo) for where, row in _rows(text, path)]
+    levels = [_level(row, where, think_s, slo) for where, row in rows_of(text, path)]
     if not levels:
         raise UsageError(f"{path} has a header and no rows: give one row per level")
     levels = _numbered(levels)
     levels.sort(key=lambda level: (level.numbers.repeat, level.users, level.numbers.step or 0))
     checked = check_ladder(levels, limits)
     return check_table(checked, limits)
-
-
-def _rows(text: str, path: Path) -> Iterator[tuple[str, Row]]:
-    """Each row with its place. Raises UsageError of a header that says nothing and of a line that does not fit it."""
-    reader = csv.reader(io.StringIO(text))
-    header = [name.strip() for name in next(reader, [])]
-    if "users" not in header or not any(rate in header for rate in RATES):
-        raise UsageError(f"{path} needs the columns users and one of {', '.join(RATES)}: it has {', '.join(header)}")
-    for cells in reader:
-        where = f"{path}, line {reader.line_num}"
-        if len(cells) > len(header):
-            raise UsageError(f"{where} has {len(cells)} cells, the header {len(header)}: is a comma a decimal point?")
-        if 0 < len(cells) < len(header) and reader.line_num == text.count("\n") + 1:
-            raise UsageError(f"{where} is torn ({len(cells)} of {len(header)} cells): complete it or take it out")
-        if any(cells):
-            yield where, dict(zip(header, cells, strict=False))
 
 
 def _numbered(levels: list[Level]) -> list[Level]:
@@ -70,45 +49,26 @@ def _numbered(levels: list[Level]) -> list[Level]:
     return numbered
 
 
-def _number(row: Row, name: str, where: str) -> float | None:
-    """A cell as a number; None of an empty one. Raises UsageError of words and of what is not finite."""
-    cell = row.get(name, "").strip()
-    if not cell:
-        return None
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(f"{where}: {name} is '{cell[:40]}', not a number: mend it or leave the cell empty")
-    return value
-
-
-def _value(row: Row, name: str, where: str) -> float | None:
-    """A column by its name in seconds, or the same in milliseconds."""
-    value = _number(row, name, where)
-    if value is None and name.endswith("_s"):
-        milliseconds = _number(row, f"{name.removesuffix('_s')}_ms", where)
-        value = None if milliseconds is None else milliseconds / 1000
-    if value is not None and value and not BELOW_MEASURE < abs(value) < BEYOND_MEASURE:
-        raise UsageError(f"{where}: {name} is {value:g}: no measurement is so large or so small")
-    if value is not None and value < 0 and name != "gain_pct":
-        raise UsageError(f"{where}: {name} is {value:g}: it cannot be negative")
-    return value
+def _grade(row: Row) -> Grade:
+    """What the table itself says of a level: ours say whether it is valid, and what it tells of a failing server."""
+    grade = Grade(not_checked=UNCHECKED)
+    if row.get("valid", "").strip() == "0":
+        grade = grade.refuse(row.get("reasons", "").strip() or "marked as not valid in the table")
+    if told := EVIDENCE.fullmatch(row.get("evidence_of_failure", "").strip()):
+        grade = grade.witness(Evidence(told["mode"], told["sentence"], healed=bool(told["healed"])))
+    return grade
 
 
 def _level(row: Row, where: str, think_s: float | None, slo: tuple[Limit, ...]) -> Level:
     """One row, graded as far as it says something about itself."""
-    found = {name: _value(row, name, where) for name in NUMBER_COLUMNS}
+    found = {name: value_of(row, name, where) for name in NUMBER_COLUMNS if name != "repeat"}
     if not found["users"]:
         raise UsageError(f"{where}: users is '{row.get('users', '')}': give the number of users of the level")
-    repeat, step = found.pop("repeat"), found.pop("step")
-    numbers = Numbers(step=None if step is None else int(step), repeat=int(repeat or 1), **found)
+    step = found.pop("step")
+    numbers = Numbers(step=None if step is None else int(step), repeat=repeat_of(row, where), **found)
     if numbers.error_rate is not None and numbers.error_rate > 1:
         raise UsageError(f"{where}: error_rate is {numbers.error_rate:g}: write a share between 0 and 1")
-    grade = Grade(not_checked=UNCHECKED)
-    if row.get("valid", "").strip() == "0":
-        grade = grade.refuse(row.get("reasons", "").strip() or "marked as not valid in the table")
+    grade = _grade(row)
     failed = None
     if numbers.error_rate is not None and numbers.requests is not None:
         failed = numbers.error_rate * numbers.requests
@@ -120,7 +80,7 @@ def _level(row: Row, where: str, think_s: float | None, slo: tuple[Limit, ...]) 
     if numbers.in_flight is None and numbers.e2e_mean_s is not None:
         served = numbers.served_req_s
         numbers = replace(numbers, in_flight=None if served is None else served * numbers.e2e_mean_s)
-    own_think = _value(row, "think_s", where)
+    own_think = value_of(row, "think_s", where)
     return Level(
         numbers=numbers,
         grade=grade,

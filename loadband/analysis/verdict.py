@@ -20,6 +20,7 @@ from loadband.analysis.rates import is_open, spoken_in_rates
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
 from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
+from loadband.analysis.standstill import check_throughput, standstills
 from loadband.analysis.thresholds import Thresholds
 from loadband.errors import ExitCode
 from loadband.record import FailureClass
@@ -32,6 +33,14 @@ LOWERING = frozenset(
     }
 )
 """Marks that touch the throughput curve; the others touch percentiles or error rates and speak for themselves."""
+
+ASSUMED = {
+    "response_time_law": "the mean time of a request is not known at every level: users / requests/s - pause stands "
+    "for it, a pause that is not told being 0",
+    "constant_length": "the mean time of a request is not known at every level: users / throughput stands for it, "
+    "which assumes answers of constant length",
+}
+"""By `Curve.e2e_source`."""
 
 UNREACHED = (FailureClass.CONNECT, FailureClass.TLS, FailureClass.TIMEOUT_CONNECT)
 """Classes of requests that found no server."""
@@ -78,7 +87,7 @@ class Facts:
 def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
     """The verdict over graded levels; their `measured` must be those of `slo`, in its order."""
     metric = metric_of(levels)
-    levels = with_gains(levels, metric, limits)
+    levels = with_gains(check_throughput(levels, metric), metric, limits)
     refused = _refusal(levels)
     curve = None if refused else fit(levels, metric)
     failure = Failure("refused", reason=refused) if refused else find_failure(levels, curve, slo, limits)
@@ -99,7 +108,7 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         refused=refused,
         levels=levels,
         curve=curve,
-        linear_upto=None if curve is None else linear_region(curve, saturation, failure.after, limits),
+        linear_upto=_linear(curve, levels, saturation, failure, limits),
         operating=operating,
         latency_first=_first(curve, failure, results, limits, 1.0),
         throughput_first=_first(curve, failure, results, limits, 3.0),
@@ -110,11 +119,28 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
             curve, operating, saturation, failure, {level.users for level in levels}, rates=is_open(levels)
         ),
         cross_checks=cross_checks(curve, limits),
-        notes=failure.notes,
+        notes=(*failure.notes, *_assumed(curve)),
         causes=facts.causes,
     )
     verdict = replace(verdict, exit_code=_exit_code(verdict, facts))
     return spoken_in_rates(verdict) if is_open(levels) else verdict
+
+
+def _assumed(curve: Curve | None) -> tuple[str, ...]:
+    """What stands for R where it was not measured at every level."""
+    return () if curve is None or curve.e2e_source == "measured" else (ASSUMED[curve.e2e_source],)
+
+
+def _linear(
+    curve: Curve | None, levels: Sequence[Level], saturation: Saturation, failure: Failure, limits: Thresholds
+) -> float | None:
+    """D2, capped by D5: nothing is linear where the first level fails, or across a level that served nothing."""
+    if curve is None or (failure.status == "found" and failure.after is None):
+        return None
+    holes = [level.users for level in standstills(levels)]
+    below = curve.users[curve.users < min(holes)] if holes else curve.users
+    caps = [cap for cap in (failure.after, float(below[-1]) if below.size else None) if cap is not None]
+    return linear_region(curve, saturation, min(caps, default=None), limits)
 
 
 def _refusal(levels: Sequence[Level]) -> str | None:

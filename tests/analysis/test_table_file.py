@@ -5,6 +5,7 @@ import pytest
 from loadband.analysis.level import STEP_TABLE_COLUMNS
 from loadband.analysis.table_file import read_table
 from loadband.analysis.verdict import Facts, judge
+from loadband.analysis.verdict_json import as_json
 from loadband.errors import UsageError
 from loadband.slo import parse_slo
 from tests.analysis.make_levels import LIMITS
@@ -109,11 +110,6 @@ def test_a_missing_table(table: Path) -> None:
         read_table(table, None, (), LIMITS)
 
 
-def test_a_last_line_without_its_end_may_be_whole(table: Path) -> None:
-    table.write_text("users,req_s,ttft_p95_s\n1,1\n2,1.9,0.5")
-    assert [level.users for level in read_table(table, None, (), LIMITS)] == [1, 2]
-
-
 def test_rows_of_the_same_users_are_repeats(table: Path) -> None:
     table.write_text("users,output_tok_s\n1,10\n2,20\n1,11\n2,19\n2,21\n")
     levels = read_table(table, None, (), LIMITS)
@@ -182,3 +178,69 @@ def test_a_cold_first_level_is_left_out(table: Path) -> None:
     levels = read_table(table, None, (), LIMITS)
     assert [level.grade.valid for level in levels] == [False, True, True, True]
     assert "cold first level" in levels[0].grade.reasons[0]
+
+
+HEADER = "users,output_tok_s,e2e_mean_ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"{HEADER}\n1,50,20\n4,19\n8,340,23\n", "line 3 is torn (2 of 3 cells)"),
+        (f"{HEADER}\n1,50,20\n64\n", "line 3 is torn (1 of 3 cells)"),
+        (f'{HEADER}\n1,50,20\n2,"98,20\n', "line 3 is no CSV"),
+        (f"{HEADER}\n1,50,{'9' * 200_000}\n", "line 2 is no CSV (field larger than field limit"),
+        ("users,output_tok_s,output_tok_s\n1,50,7\n", "has the column output_tok_s more than once"),
+        ("users,output_tok_s,e2e_mean_ms,e2e_mean_s\n1,50,20,20\n", "e2e_mean_s is 20 and e2e_mean_ms is 20"),
+        (f"{HEADER}\n1,1_90,20\n", "output_tok_s is '1_90', not a number"),
+        (f"{HEADER}\n1,١٩٠,20\n", "not a number"),
+        ("users,output_tok_s,repeat\n1,50,1.7\n", "repeat is 1.7: number the repeats 1, 2, 3"),
+        ("users,output_tok_s,repeat\n1,50,0\n", "repeat is 0"),
+        ("users,output_tok_s,requests\n1,50,5.5\n", "requests is 5.5: it counts"),
+        ("users,output_tok_s,step\n1,50,1.5\n", "step is 1.5: it counts"),
+    ],
+)
+def test_what_cannot_be_taken_at_its_word_is_refused_by_its_line(table: Path, text: str, says: str) -> None:
+    table.write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_table(table, None, (), LIMITS)
+    assert says in str(error.value)
+
+
+def test_seconds_and_milliseconds_of_one_value_may_stand_together(table: Path) -> None:
+    table.write_text("users,output_tok_s,e2e_mean_ms,e2e_mean_s\n1,50,20.5,0.0205\n\n  \n")
+    (level,) = read_table(table, None, (), LIMITS)
+    assert level.numbers.e2e_mean_s == pytest.approx(0.0205)
+
+
+def test_a_pause_longer_than_the_whole_cycle_contradicts(table: Path) -> None:
+    """N/X - Z < 0: 1 user at 5 requests/s cannot pause for 5 s."""
+    table.write_text("users,req_s,think_s\n1,5,5\n2,9.8,5\n4,19,5\n8,34,5\n16,40,5\n")
+    verdict = judge(read_table(table, None, (), LIMITS), (), LIMITS, Facts())
+    assert not any(level.grade.valid for level in verdict.levels)
+    assert verdict.refused is not None
+    assert "the pauses alone take" in verdict.refused
+
+
+def test_a_pause_that_leaves_next_to_nothing_is_marked(table: Path) -> None:
+    table.write_text("users,req_s,think_s\n1,1,0.97\n2,2,0.97\n4,4,0.9\n")
+    marks = [level.grade.marks for level in read_table(table, None, (), LIMITS)]
+    assert ["little" in each for each in marks] == [False, False, False], "mean pause 0.947"
+    table.write_text("users,req_s,think_s\n1,1,0.97\n2,2,0.97\n4,4,0.97\n")
+    assert all("little" in level.grade.marks for level in read_table(table, None, (), LIMITS))
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "says"),
+    [
+        ("users,output_tok_s\n1,50\n2,98\n4,190\n", "constant_length", "assumes answers of constant length"),
+        ("users,req_s\n1,5\n2,9\n4,19\n", "response_time_law", "users / requests/s - pause stands for it"),
+        (f"{HEADER}\n1,50,0\n2,98,0\n4,190,0\n", "constant_length", "assumes answers of constant length"),
+        (f"{HEADER}\n1,50,20\n2,98,20\n4,190,21\n", "measured", None),
+    ],
+)
+def test_what_stands_for_an_unknown_time_is_said(table: Path, text: str, source: str, says: str | None) -> None:
+    table.write_text(text)
+    verdict = judge(read_table(table, None, (), LIMITS), (), LIMITS, Facts())
+    assert as_json(verdict)["e2e_source"] == source
+    assert any(says in note for note in verdict.notes) if says else not verdict.notes

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ STEP_TABLE = (
     "output_tok_s prompt_tok_s total_tok_s tok_s_user output_tok_s_cv gain_pct ttft_mean_s ttft_p50_s ttft_p90_s "
     "ttft_p95_s ttft_p99_s tpot_mean_s tpot_p50_s tpot_p95_s tpot_p99_s itl_p50_s itl_p99_s e2e_mean_s e2e_p50_s "
     "e2e_p95_s e2e_p99_s output_ratio schedule_lag_p99_s valid marks reasons remark "
-    "abandoned e2e_planned_mean_s e2e_planned_p95_s e2e_planned_max_s"
+    "abandoned e2e_planned_mean_s e2e_planned_p95_s e2e_planned_max_s evidence_of_failure"
 )
 
 
@@ -82,6 +83,22 @@ def test_the_step_table_gives_the_same_curve(built: Built, capsys: pytest.Captur
     for part, key in (("operating_point", "users"), ("band", "low"), ("band", "high"), ("saturation", "at")):
         assert table[part][key] == pytest.approx(run[part][key], rel=1e-3)
     assert table["confidence"] == "low"
+
+
+def test_the_step_table_tells_of_the_failure_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The level at which the target went away was never held: it has no number, and is the failure point."""
+    build = replace(BUILD, levels=(2, 4, 6, 8, 16, 32), run={"how": "target_lost"})
+    path = build_run(tmp_path / "run", build).path
+    rows = (path / "steps.csv").read_text().splitlines()
+    last = rows[-1].split(",")
+    rows[-1] = ",".join([*last[:6], "", "", "target_lost"])
+    (path / "steps.csv").write_text("\n".join(rows) + "\n")
+    main([str(path), "--json"])
+    run = validated(capsys.readouterr().out)
+    assert (run["failure"]["at"], run["failure"]["mode"]) == (32, "outage")
+    main(["curve", str(path / "report" / "step_table.csv"), "--json"])
+    table = validated(capsys.readouterr().out)
+    assert (table["failure"]["after"], table["failure"]["at"], table["failure"]["mode"]) == (16, 32, "outage")
 
 
 def test_json_is_the_only_thing_on_standard_output(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
