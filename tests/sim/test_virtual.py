@@ -1,16 +1,12 @@
 """Virtual load: what queueing theory says of it, and that real time says the same."""
 
 import asyncio
-import json
-import random
-import time
-from dataclasses import dataclass
 from statistics import fmean
 
 import pytest
 
+from benchmarks.simulator_real_time import in_real_time
 from loadband.sim.profile import load
-from loadband.sim.server import Server
 from loadband.sim.virtual import Load, closed_loop, open_loop
 from tests.sim.profiles import small
 
@@ -72,61 +68,13 @@ def test_the_a100_profile_has_the_shape_it_promises() -> None:
     assert seen[60].died_at_s is not None
 
 
-@dataclass
-class Real:
-    """What real clients saw."""
-
-    tokens: int = 0
-    ttfts: list[float] | None = None
-
-
-async def real_user(port: int, user: int, begin: float, end: float, seen: Real) -> None:
-    """Ask without a pause until `end`; count from `begin`."""
-    draw = random.Random(user)
-    await asyncio.sleep(draw.random())
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    assert seen.ttfts is not None
-    while True:
-        content = "x" * (4 * draw.randint(46, 196))
-        asked = {"messages": [{"role": "user", "content": content}], "max_tokens": 512, "stream": True}
-        body = json.dumps(asked).encode()
-        asked_at, first = time.monotonic(), None
-        writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        while True:
-            data = await reader.read(1 << 16)
-            now = time.monotonic()
-            if now > end:
-                writer.close()
-                return
-            words = data.count(b'"content":') - data.count(b'"content":""')
-            seen.tokens += words if now >= begin else 0
-            if words and first is None:
-                first = now
-            if b"[DONE]" in data:
-                break
-        assert first is not None
-        if time.monotonic() >= begin:
-            seen.ttfts.append(first - asked_at)
-
-
-async def in_real_time(users: int, settle_s: float, measured_s: float) -> tuple[float, float]:
-    """Tokens per second and mean TTFT of the server with real clients."""
-    server = Server(load("a100-qwen2.5-32b-q4"))
-    port = await server.listen("127.0.0.1", 0)
-    begin = time.monotonic() + settle_s
-    end, seen = begin + measured_s, Real(ttfts=[])
-    await asyncio.gather(*(real_user(port, user, begin, end, seen) for user in range(users)))
-    server.close()
-    assert seen.ttfts
-    return seen.tokens / measured_s, fmean(seen.ttfts)
-
-
 @pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("users", [8, 32, 56])
 def test_virtual_and_real_time_agree(users: int) -> None:
     virtual = closed_loop(load("a100-qwen2.5-32b-q4"), users, Load(), measured_s=1200)
-    tokens, ttft = asyncio.run(in_real_time(users, 5.0, 60.0))
+    seen = asyncio.run(in_real_time("a100-qwen2.5-32b-q4", users, 5.0, 60.0))
+    tokens, ttft = seen.tokens / 60.0, fmean(seen.ttfts)
     print(f"\n{users} users: {virtual.output_tok_s:.1f} virtual, {tokens:.1f} real tokens/s; "
           f"TTFT {(virtual.ttft_mean_s or 0) * 1e3:.2f} virtual, {ttft * 1e3:.2f} real ms")  # fmt: skip
     assert tokens == pytest.approx(virtual.output_tok_s, rel=0.05)
