@@ -4,32 +4,29 @@ Knows: which answers are streams, what makes a success.
 Must not know: sockets, clocks, time-outs, Locust.
 
 A success has a 2xx status, at least one generated token (one alone may be half a character, and so no text), and
-`[DONE]` or a finish reason. Everything else fails with a class and the server's own sentence. What comes after
-`[DONE]`, after an error or after the end of the HTTP message belongs to no answer and is not looked at, so that any
-cut of the bytes into reads gives the same outcome.
+`[DONE]` or a finish reason; of dialects without a last word, a whole HTTP message. Everything else fails with a class
+and the server's own sentence. What comes after `[DONE]`, after an error or after the end of the HTTP message belongs to
+no answer and is not looked at, so that any cut of the bytes into reads gives the same outcome.
 """
 
 import functools
-import json
+import os
 
-from loadband.load.dialects import (
-    Chunk,
-    OpenAIChat,
-    ProtocolError,
-    ServerError,
-    Usage,
-    as_json,
-    error_of,
-    is_context_length,
-)
+from loadband.load.dialects.dialect import Dialect
 from loadband.load.framing import Response
+from loadband.load.json_lines import LineParser
+from loadband.load.plain_answer import missing, no_stream, refusal
+from loadband.load.says import Chunk, ProtocolError, ServerError, Usage
 from loadband.load.sse import Event, EventParser
 from loadband.load.template import EventTemplate
 from loadband.load.token_clock import TokenClock
-from loadband.record import FailureClass, http_class
+from loadband.record import FailureClass
 
 BODY_BYTES = 65536
 """How much of an answer that is no stream is kept for its sentence."""
+
+WHOLE_BYTES = 16_777_216
+"""How much is kept of an answer that was asked for in one piece."""
 
 STREAM_BEGINNINGS = (b"data:", b"event:", b"retry:", b"id:", b":")
 """A body that begins so is a stream of events, whatever its content type says."""
@@ -38,14 +35,17 @@ STREAM_BEGINNINGS = (b"data:", b"event:", b"retry:", b"id:", b":")
 class Answer:
     """Fed with reads until `complete` or `finish`."""
 
-    def __init__(self, dialect: OpenAIChat, clock: TokenClock) -> None:
+    def __init__(self, dialect: Dialect, clock: TokenClock, echo: str = "") -> None:
+        """`echo`: what the server repeats before its answer."""
         self._dialect = dialect
         self._clock = clock
         self._response = Response()
-        self._parser = EventParser()
+        self._parser = LineParser() if dialect.json_lines else EventParser()
+        self._so_far = echo
         self._template = EventTemplate(functools.partial(_one_event, dialect))
         self._is_stream: bool | None = None
-        self._body = b""
+        self._body = bytearray()
+        self._last_piece = 0.0
         self._error: ServerError | None = None
         self.first_byte: float | None = None
         """Stamp of the first read."""
@@ -76,11 +76,18 @@ class Answer:
         self._response.end()
         if self._is_stream:
             self._read(self._parser.finish(), torn=True)
+        elif not self._dialect.stream and 200 <= (self.http_status or 0) < 300 and self.complete:
+            self._read_whole()
 
     @property
     def ended_well(self) -> bool:
-        """Whether the server said that the answer is whole: by `[DONE]` or by a finish reason."""
-        return self.done or self.finish_reason is not None
+        """Whether the answer is whole: by `[DONE]`, by a finish reason, or by its framing where nothing is said."""
+        return self.done or self.finish_reason is not None or (not self._dialect.last_word and self.complete)
+
+    @property
+    def no_done(self) -> bool:
+        """Whether a last word was due and none came."""
+        return self.is_stream and self._dialect.last_word and not self.done
 
     @property
     def last_word(self) -> bool:
@@ -120,12 +127,19 @@ class Answer:
         if status is None:
             return ServerError(FailureClass.RESET, _how(lost, "before it sent a whole header"))
         if not 200 <= status < 300:
-            return self._refusal(status)
+            return refusal(status, bytes(self._body), self._response.status_message)
         if self._is_stream or self._says_stream():
             return self._stream_failure(lost)
+        return self._piece_failure(lost)
+
+    def _piece_failure(self, lost: OSError | None) -> ServerError | None:
+        """Of a 2xx that is no stream."""
         if lost is not None and not self.complete:
             return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
-        return self._no_stream()
+        body = bytes(self._body)
+        if self._dialect.stream:
+            return no_stream(body, self._response.header("content-type"))
+        return missing(body, whole=self.complete, tokens=bool(self.text or self.usage.output_tokens))
 
     def _stream_failure(self, lost: OSError | None) -> ServerError | None:
         if not self.ended_well:
@@ -139,13 +153,14 @@ class Answer:
     def _take(self, stamp: float, piece: bytes) -> None:
         if self._is_stream is None:
             # Held back until it is clear what it is: at most a few bytes, too few for an event.
-            piece = self._body + piece
-            self._body = b""
+            piece = bytes(self._body) + piece
+            self._body.clear()
             self._is_stream = self._looks_like_stream(piece)
         if self._is_stream:
             self._read_piece(stamp, piece)
-        elif len(self._body) < BODY_BYTES:
+        elif len(self._body) < (BODY_BYTES if self._dialect.stream else WHOLE_BYTES):
             self._body += piece
+            self._last_piece = stamp
 
     def _says_stream(self) -> bool:
         return "text/event-stream" in self._response.header("content-type").lower()
@@ -154,7 +169,7 @@ class Answer:
         """None while too little of the body has come to tell."""
         if not 200 <= (self.http_status or 0) < 300:
             return False
-        if self._says_stream():
+        if self._says_stream() or (self._dialect.json_lines and self._dialect.stream):
             return True
         head = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:6]
         if head.startswith(STREAM_BEGINNINGS):
@@ -201,6 +216,8 @@ class Answer:
         if chunk.error is not None:
             self._error = chunk.error
             return
+        if chunk.so_far is not None:
+            chunk = chunk._replace(text=self._new_of(chunk.so_far))
         if chunk.generated:
             self._clock.generated(stamp, answer=bool(chunk.text))
             if chunk.text:
@@ -211,49 +228,32 @@ class Answer:
         self.model = chunk.model or self.model
         self.tool_calls += chunk.tool_calls
 
+    def _new_of(self, so_far: str) -> str:
+        """What is new in an answer that is said all again; a piece that was taken back is not taken from the text."""
+        known, self._so_far = self._so_far, so_far
+        return so_far[len(os.path.commonprefix([known, so_far])) :]  # noqa: RUF071  characters, not folders
+
+    def _read_whole(self) -> None:
+        """An answer in one piece, as it was asked for. Its tokens have no times but its end."""
+        try:
+            chunk = self._dialect.whole(bytes(self._body))
+        except ProtocolError as error:
+            self._fail(FailureClass.PROTOCOL, str(error))
+            return
+        self._error = chunk.error
+        self.text = [chunk.text] if chunk.text else []
+        self.usage = chunk.usage or self.usage
+        self.finish_reason, self.model, self.tool_calls = chunk.finish_reason, chunk.model, chunk.tool_calls
+        self._clock.ended(self._last_piece)
+
     def _fail(self, failure_class: str, sentence: str) -> None:
         if self._error is None:
             self._error = ServerError(failure_class, sentence)
 
-    def _refusal(self, status: int) -> ServerError:
-        sentence = self._sentence() or self._response.status_message or f"HTTP {status}"
-        if status in (400, 413, 422) and is_context_length(sentence):
-            return ServerError(FailureClass.CONTEXT_LENGTH, sentence)
-        return ServerError(http_class(status), sentence)
 
-    def _no_stream(self) -> ServerError:
-        body = self._json()
-        if body is not None and (told := error_of(body)):
-            return told
-        if body is not None and body.get("choices"):
-            return ServerError(
-                FailureClass.NOT_A_STREAM, "the server answered in one piece though a stream was asked for"
-            )
-        if not self._body.strip():
-            return ServerError(FailureClass.EMPTY, "the answer has no body")
-        kind = self._response.header("content-type") or "no content type"
-        return ServerError(FailureClass.NOT_A_STREAM, f"the answer is no stream of events ({kind}): {self._sentence()}")
-
-    def _sentence(self) -> str:
-        body = self._json()
-        if body is None:
-            return self._body[:300].decode("utf-8", errors="replace")
-        if told := error_of(body):
-            return told.message
-        detail = body.get("detail") or body.get("message") or body
-        return detail if isinstance(detail, str) else as_json(detail)
-
-    def _json(self) -> dict[str, object] | None:
-        try:
-            body = json.loads(self._body)
-        except (ValueError, RecursionError):
-            return None
-        return body if isinstance(body, dict) else None
-
-
-def _one_event(dialect: OpenAIChat, piece: bytes) -> Chunk | None:
+def _one_event(dialect: Dialect, piece: bytes) -> Chunk | None:
     """What a piece of a stream says that is one whole event; None of any other."""
-    events = EventParser().feed(0.0, piece)
+    events = (LineParser() if dialect.json_lines else EventParser()).feed(0.0, piece)
     try:
         return dialect.read(events[0].name, events[0].data) if len(events) == 1 else None
     except ProtocolError:

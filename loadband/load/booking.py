@@ -108,8 +108,9 @@ def _flags(exchange: Exchange, asked: Asked, *, bursty: bool) -> str:
         "warmup": asked.step.warmup,
         "waited": asked.waited,
         "bursty": bursty,
-        "no_done": ended and not exchange.answer.done,
+        "no_done": ended and exchange.answer.no_done,
+        "not_a_stream": ended and not exchange.answer.is_stream,
         "stale_connection": exchange.stale,
-        "degenerate": ended and not exchange.tokens.events,
+        "degenerate": ended and not exchange.tokens.events and not exchange.answer.text,
     }
     return ";".join(flag for flag, is_set in flags.items() if is_set)

@@ -18,8 +18,9 @@ import gevent.socket
 
 from loadband.load.answer import Answer
 from loadband.load.connection import ConnectError, Connection
-from loadband.load.dialects import OpenAIChat, ServerError
+from loadband.load.dialects.dialect import Dialect
 from loadband.load.reader import Reader
+from loadband.load.says import ServerError
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass, Status
 
@@ -56,14 +57,19 @@ class Exchange:
     def __init__(
         self,
         connection: Connection,
-        dialect: OpenAIChat,
+        dialect: Dialect,
         timeouts: Timeouts,
         wall_offset: float = 0.0,
-        clock: Callable[[], float] = time.perf_counter,
         *,
+        clock: Callable[[], float] = time.perf_counter,
         leave_s: float | None = None,
+        echo: str = "",
     ) -> None:
-        """`leave_s`: the user hangs up so many seconds after the start, unless the answer is complete."""
+        """A request about to be made.
+
+        `leave_s`: the user hangs up so many seconds after the start, unless the answer is complete.
+        `echo`: what the server repeats before its answer.
+        """
         self._connection = connection
         self._timeouts = timeouts
         self._clock = clock
@@ -72,7 +78,7 @@ class Exchange:
         self._leave_at = math.inf if leave_s is None else self.start + leave_s
         self._leaving = gevent.Timeout(leave_s)
         self.tokens = TokenClock(self.start, wall_offset)
-        self.answer = Answer(dialect, self.tokens)
+        self.answer = Answer(dialect, self.tokens, echo)
         self.status = Status.CUT
         """Cut until it ended otherwise: a user that is stopped in mid-request leaves it so."""
         self.failure: ServerError | None = None

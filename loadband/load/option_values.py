@@ -10,6 +10,7 @@ from typing import Any
 from loadband import plan
 from loadband.errors import UsageError
 from loadband.load.arrivals import parse_arrival, recorded_rate
+from loadband.load.dialects import DIALECTS
 from loadband.load.exchange import Timeouts
 from loadband.load.rates import parse_rates
 from loadband.plan import Hold, Plan
@@ -24,6 +25,8 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
 
     `moments`: of the data set, seconds, rising.
     """
+    if not options.stream and not DIALECTS[options.api].takes_one_piece:
+        raise UsageError(f"--api {options.api} answers in streams alone: leave out --no-stream")
     common: dict[str, Any] = {
         "max_hold_s": plan.parse_duration(options.max_hold),
         "settle_s": plan.parse_settle(options.settle),

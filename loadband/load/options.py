@@ -9,6 +9,7 @@ Options that name a file, a directory, a command or an environment variable are 
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from loadband import plan, slo
 from loadband.errors import UsageError
 from loadband.load import arrivals, distribution, leaving, rates, trace_columns
+from loadband.load.dialects import DIALECTS
 
 KEY_VARIABLE = "LOADBAND_API_KEY"
 
@@ -31,6 +33,7 @@ class Frozen:
     mix: str | None
     dataset: str | None
     user_classes: tuple[str, ...]
+    path: str | None
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "Frozen":
@@ -43,6 +46,7 @@ class Frozen:
             mix=options.mix,
             dataset=options.dataset,
             user_classes=tuple(options.user_classes or ()),
+            path=options.path,
         )
 
 
@@ -74,6 +78,12 @@ def _temperature(text: str) -> float:
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is no temperature: write a number from 0 up")
     return value
+
+
+def _path(text: str) -> str:
+    if not text.startswith("/") or re.search(r"[\s\x00-\x1f?#]", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no path: write it as /v1/chat/completions")
+    return text
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -162,6 +172,19 @@ def _add_plan(group: Any) -> None:
 
 def _add_requests(group: Any) -> None:
     _add(group, "model", metavar="NAME", help="model to ask for. Default: the one the server offers")
+    _add(
+        group, "api", choices=list(DIALECTS), default="openai-chat",
+        help="what the server speaks. Default openai-chat",
+    )  # fmt: skip
+    _add(
+        group, "path", metavar="PATH", type=_path,
+        help="where the server has it; {model} is the model's name. Default: its usual place, /v1/chat/completions",
+    )  # fmt: skip
+    _add(
+        group, "stream", action=argparse.BooleanOptionalAction, default=True,
+        help="ask for streams; --no-stream asks for answers in one piece, whose first token nobody can time "
+        "(openai-chat and openai-completions)",
+    )  # fmt: skip
     _add(
         group, "prompt-tokens", metavar="N", default="50-200", type=checked(distribution.parse_token_count),
         help="tokens of a prompt: a number, a range, or lognormal(mean,sd). Default 50-200",

@@ -15,10 +15,12 @@ from geventhttpclient.response import HTTPSocketResponse
 
 from loadband.errors import LoadbandError, UnreachableError, UsageError
 from loadband.load.connection import ConnectError, Connection, parse_address
-from loadband.load.dialects import OpenAIChat, Sampling, ServerError, error_of
+from loadband.load.dialects import dialect_of
 from loadband.load.exchange import Exchange, Timeouts
 from loadband.load.prompts import KINDS, USUAL_TOKENS_PER_CHARACTER, PromptBook, passage
 from loadband.load.request import get_request, request_head, whole_request
+from loadband.load.says import Sampling, ServerError
+from loadband.load.server_json import error_of
 from loadband.record import FailureClass
 from loadband.rundir import one_line
 
@@ -41,6 +43,9 @@ class Target:
     ignore_eos: bool | None
     timeouts: Timeouts
     run_id: str
+    api: str = "openai-chat"
+    path: str | None = None
+    stream: bool = True
 
 
 @dataclass(slots=True)
@@ -49,6 +54,8 @@ class Found:
 
     model: str = ""
     ignore_eos: bool = False
+    include_usage: bool = True
+    """The server takes `stream_options`."""
     tokens_per_character: dict[str, float] = field(default_factory=lambda: dict(USUAL_TOKENS_PER_CHARACTER))
     context_limit: int | None = None
     """Tokens of prompt and answer together, where the server tells."""
@@ -68,9 +75,8 @@ class Probe:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._address = parse_address(target.host)
-        self._dialect = OpenAIChat()
+        self._dialect = dialect_of(target.api, stream=target.stream, path=target.path)
         self._book = PromptBook(0, f"{target.run_id}/probe")
-        self._head = request_head(self._dialect.path, self._address, target.key)
         self._connection = Connection(self._address, target.timeouts.connect_s)
         self._limits: dict[str, int | None] = {}
         self.found = Found()
@@ -134,6 +140,8 @@ class Probe:
             if offered and asked not in offered:
                 self.found.findings.append(f"the server does not list the model {asked}; it lists {_few(offered)}")
             return asked
+        if not offered and not self._dialect.needs_model:
+            return self._dialect.name
         if not offered:
             raise UsageError(f"{self._address.url} does not tell its models: name one with --model")
         if len(offered) > 1:
@@ -146,13 +154,19 @@ class Probe:
         Returns the prompt tokens that the server counted.
         """
         wanted = self._target.ignore_eos
-        self.found.ignore_eos = wanted is not False
+        self.found.ignore_eos = wanted is not False and self._dialect.takes_ignore_eos
+        if wanted and not self._dialect.takes_ignore_eos:
+            raise UsageError(f"{self._dialect.name} has no ignore_eos: leave out --ignore-eos")
         exchange = self._ask("")
-        if wanted is None and exchange.failure and exchange.answer.http_status in (400, 422):
+        if _refused(exchange) and _names(exchange, "stream_options", "include_usage"):
+            self.found.include_usage = False
+            self.found.findings.append("the server does not take stream_options: tokens are counted events")
+            exchange = self._ask("")
+        if _refused(exchange) and wanted is None and self.found.ignore_eos:
             self.found.ignore_eos = False
             exchange = self._ask("")
-            if exchange.failure is None:
-                self.found.findings.append("the server does not take ignore_eos: answers may be shorter than asked")
+        if exchange.failure is None and wanted is not False and not self.found.ignore_eos:
+            self.found.findings.append("the server does not take ignore_eos: answers may be shorter than asked")
         if exchange.failure is not None:
             raise self._refusal(exchange.failure, exchange.answer.http_status)
         return exchange.answer.usage.prompt_tokens
@@ -171,10 +185,16 @@ class Probe:
     def _ask(self, text: str) -> Exchange:
         number = self.found.requests = self.found.requests + 1
         content = f"{self._book.nonce(0, 0, number)} {text}".strip()
-        sampling = Sampling(self.found.model, self._target.temperature, ignore_eos=self.found.ignore_eos)
-        body = self._dialect.body(sampling, [{"role": "user", "content": content}], ANSWER_TOKENS)
-        exchange = Exchange(self._connection, self._dialect, self._target.timeouts)
-        exchange.run(whole_request(self._head, body))
+        messages = [{"role": "user", "content": content}]
+        sampling = Sampling(
+            self.found.model, self._target.temperature, ignore_eos=self.found.ignore_eos,
+            include_usage=self.found.include_usage,
+        )  # fmt: skip
+        head = request_head(self._dialect.path(self.found.model), self._address, self._target.key)
+        body = self._dialect.body(sampling, messages, ANSWER_TOKENS)
+        echo = self._dialect.echo(messages)
+        exchange = Exchange(self._connection, self._dialect, self._target.timeouts, echo=echo)
+        exchange.run(whole_request(head, body))
         usage = exchange.answer.usage
         self.found.prompt_tokens += usage.prompt_tokens or 0
         self.found.output_tokens += usage.output_tokens or 0
@@ -185,7 +205,7 @@ class Probe:
         if status in (401, 403):
             return self._key_error(status, failure.message)
         if status == 404:
-            where = f"{url}{self._dialect.path}"
+            where = f"{url}{self._dialect.path(self.found.model)}"
             return UsageError(f"{where} answers 404 ({sentence}): check the path in -H and --model {self.found.model}")
         if status is not None and 400 <= status < 500 and failure.failure_class != FailureClass.THROTTLED:
             return UsageError(
@@ -213,6 +233,14 @@ def limit_of(model: dict[str, Any]) -> int | None:
     meta = model.get("meta")
     told = model.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
     return told if isinstance(told, int) and told > 0 else None
+
+
+def _refused(exchange: Exchange) -> bool:
+    return exchange.failure is not None and exchange.answer.http_status in (400, 422)
+
+
+def _names(exchange: Exchange, *fields: str) -> bool:
+    return exchange.failure is not None and any(field in exchange.failure.message for field in fields)
 
 
 def _sentence_of(body: str) -> str:

@@ -11,7 +11,6 @@ import locust
 
 import loadband
 from loadband.load.connection import parse_address
-from loadband.load.dialects import OpenAIChat
 from loadband.load.probe import Found
 from loadband.load.prompts import pools_hash
 from loadband.load.session import Work
@@ -63,5 +62,6 @@ def words_of(options: Any, work: Work) -> dict[str, Any]:
         "slo": options.slo,
         "labels": dict(parse_label(label) for label in options.label or ()),
         "server_args": options.server_args,
-        "api": OpenAIChat.name,
+        "api": work.api,
+        "stream": work.stream,
     }

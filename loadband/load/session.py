@@ -16,13 +16,14 @@ from gevent.event import Event
 
 from loadband.load.connection import Address, Connection, parse_address
 from loadband.load.dataset import Dataset
-from loadband.load.dialects import OpenAIChat, Sampling
+from loadband.load.dialects import dialect_of
 from loadband.load.distribution import Distribution, parse_distribution, parse_token_count
 from loadband.load.exchange import Timeouts
 from loadband.load.leaving import Leaving, parse_abandon
 from loadband.load.ledger import Ledger
 from loadband.load.prompts import PromptBook
 from loadband.load.request import request_head
+from loadband.load.says import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Work:
     timeouts: dict[str, float]
     long_context_tokens: str
     turns: str
+    api: str
+    path: str | None
+    stream: bool
+    include_usage: bool
     mix: dict[str, float]
     """Scenario -> its share of the conversations."""
     context_limit: int | None
@@ -83,8 +88,10 @@ class Session:
         self.worker = worker
         self.key = os.environ.get(work.key_variable) if work.key_variable else None
         self.wall_offset = wall_offset
-        self.dialect = OpenAIChat()
-        self.sampling = Sampling(work.model, work.temperature, ignore_eos=work.ignore_eos)
+        self.dialect = dialect_of(work.api, stream=work.stream, path=work.path)
+        self.sampling = Sampling(
+            work.model, work.temperature, ignore_eos=work.ignore_eos, include_usage=work.include_usage
+        )
         self.timeouts = Timeouts(**work.timeouts)
         self.book = PromptBook(work.seed, work.run_id, work.tokens_per_character)
         self.prompt_tokens: Distribution = parse_token_count(work.prompt_tokens)
@@ -105,7 +112,7 @@ class Session:
         self._users = itertools.count()
         self._requests = itertools.count(1)
         self._address: Address = parse_address(work.host)
-        self.head = request_head(self.dialect.path, self._address, self.key)
+        self.head = request_head(self.dialect.path(work.model), self._address, self.key)
 
     def wall(self) -> float:
         """Unix seconds on the master's clock."""

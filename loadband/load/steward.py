@@ -185,6 +185,9 @@ class Steward:
                 ignore_eos=self._options.ignore_eos,
                 timeouts=timeouts_of(self._options),
                 run_id=self._run_id,
+                api=self._options.api,
+                path=self.frozen.path,
+                stream=self._options.stream,
             )
         )
 
@@ -203,6 +206,10 @@ class Steward:
             max_tokens=options.max_tokens,
             long_context_tokens=options.long_context_tokens,
             turns=options.turns,
+            api=options.api,
+            path=self.frozen.path,
+            stream=options.stream,
+            include_usage=found.include_usage,
             mix=self.mix,
             context_limit=found.context_limit,
             think_time=options.think_time,

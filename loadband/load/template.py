@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import orjson
 
-from loadband.load.dialects import Chunk
+from loadband.load.says import Chunk
 
 IN_VAIN = 8
 """So many templates in a row that served no event, and a stream is known to change more than its text."""

@@ -76,6 +76,10 @@ class TokenClock:
         second = math.floor(stamp + self._wall_offset)
         self.seconds[second] = self.seconds.get(second, 0) + 1
 
+    def ended(self, stamp: float) -> None:
+        """The end of an answer in one piece: nobody knows when its tokens were generated."""
+        self.last = stamp
+
     def timing(self) -> Timing:
         """The stream's times so far."""
         gaps = sorted(self.gaps)

@@ -127,7 +127,10 @@ class ModelUser(User):
         body = session.dialect.body(session.sampling, messages, max_tokens)
         request = whole_request(session.head, body)
         leave_s = session.leaving.patience_s(session.work.seed, self.number, self.conversations, turn or 1)
-        exchange = Exchange(self._connected(), session.dialect, session.timeouts, session.wall_offset, leave_s=leave_s)
+        exchange = Exchange(
+            self._connected(), session.dialect, session.timeouts, session.wall_offset,
+            leave_s=leave_s, echo=session.dialect.echo(messages),
+        )  # fmt: skip
         asked = Asked(
             id=session.next_request_id(),
             scenario=self.scenario,

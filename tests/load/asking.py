@@ -4,11 +4,12 @@ Knows: how the load half asks. Must not know: Locust, any test.
 """
 
 from loadband.load.connection import Connection, parse_address
-from loadband.load.dialects import OpenAIChat, Sampling
+from loadband.load.dialects import dialect_of
 from loadband.load.exchange import Exchange, Timeouts
 from loadband.load.request import request_head, whole_request
+from loadband.load.says import Sampling
 
-DIALECT = OpenAIChat()
+DIALECT = dialect_of("openai-chat")
 
 
 class Asker:
@@ -18,7 +19,7 @@ class Asker:
         self.address = parse_address(url)
         self.timeouts = timeouts or Timeouts(connect_s=5, first_token_s=5, idle_s=5, total_s=20)
         self.connection = Connection(self.address, self.timeouts.connect_s)
-        self._head = request_head(DIALECT.path, self.address, None)
+        self._head = request_head(DIALECT.path(""), self.address, None)
 
     def exchange(self) -> Exchange:
         """The next request, not yet sent."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from loadband.load.answer import Answer
-from loadband.load.dialects import OpenAIChat
+from loadband.load.dialects.dialect import Dialect
+from loadband.load.dialects.openai_chat import OpenAIChat
 from loadband.load.token_clock import TokenClock
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
@@ -64,9 +65,9 @@ def plain(status: str, body: bytes, kind: str = "application/json") -> bytes:
 class Fed:
     """An answer and its clock, request start at 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect | None = None, echo: str = "") -> None:
         self.clock = TokenClock(0.0)
-        self.answer = Answer(OpenAIChat(), self.clock)
+        self.answer = Answer(dialect or OpenAIChat(), self.clock, echo)
 
     def feed(self, reads: Iterable[tuple[float, bytes]]) -> "Fed":
         """Reads as (milliseconds, bytes), then the end; no further than the answer's own end."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loadband.load.dialects import Usage
+from loadband.load.says import Usage
 from tests.load.streams import (
     CHUNKED,
     DONE,

@@ -8,8 +8,9 @@ import pytest
 
 from loadband.load.booking import Asked, record_of
 from loadband.load.connection import Connection, parse_address
-from loadband.load.dialects import OpenAIChat, ServerError
+from loadband.load.dialects.openai_chat import OpenAIChat
 from loadband.load.exchange import Exchange, Timeouts
+from loadband.load.says import ServerError
 from loadband.load.session import Session, StepMark
 from loadband.record import RECORD_COLUMNS, FailureClass, Record, Status, TokenSource
 from tests.load.records import session_of

@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadband.load.dialects import (
-    Chunk,
-    OpenAIChat,
-    ProtocolError,
-    Sampling,
-    Usage,
-    usage_of,
-)
+from loadband.load.dialects.openai_chat import OpenAIChat
+from loadband.load.says import Chunk, ProtocolError, Sampling, Usage
+from loadband.load.server_json import usage_of
 
 CHAT = OpenAIChat()
 

@@ -79,7 +79,7 @@ def test_who_leaves_while_it_connects() -> None:
     with deaf_port() as port:
         address = parse_address(f"http://127.0.0.1:{port}")
         exchange = Exchange(Connection(address, 10.0), DIALECT, Timeouts(), leave_s=0.3)
-        exchange.run(whole_request(request_head(DIALECT.path, address, None), b"{}"))
+        exchange.run(whole_request(request_head(DIALECT.path(""), address, None), b"{}"))
     assert exchange.status == Status.ABANDONED
     assert exchange.end - exchange.start < 5.0
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from loadband.load.dialects import Chunk, OpenAIChat, ServerError, error_of, is_context_length
+from loadband.load.dialects.openai_chat import OpenAIChat
+from loadband.load.says import Chunk, ServerError
+from loadband.load.server_json import error_of, is_context_length
 from loadband.record import FailureClass
 
 CHAT = OpenAIChat()

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from loadband.load.answer import Answer
-from loadband.load.dialects import OpenAIChat
+from loadband.load.dialects.openai_chat import OpenAIChat
 from loadband.load.sse import EventParser
 from loadband.load.template import EventTemplate
 from loadband.load.token_clock import TokenClock

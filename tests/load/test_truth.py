@@ -92,7 +92,9 @@ def test_users_stopped_in_mid_stream_leave_nothing_behind(oracle: Oracle) -> Non
     users = Group()
     for asker, exchange in zip(askers, exchanges, strict=True):
         users.spawn(exchange.run, asker.request(max_tokens=2000))
-    gevent.sleep(1.5)
+    with gevent.Timeout(30):
+        while not all(exchange.tokens.events for exchange in exchanges):
+            gevent.sleep(0.2)
     users.kill()
     log = oracle.wait_until(lambda log: log.open_connections == 0)
     assert len(log.aborts) == streams

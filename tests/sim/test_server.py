@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loadband.load.dialects import error_of
+from loadband.load.server_json import error_of
 from loadband.sim.profile import Profile
 from loadband.sim.wire import WORDS, text_of
 from tests.oracle.rawclient import RawClient

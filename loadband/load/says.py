@@ -1,0 +1,67 @@
+"""What a server's events say, in words that all dialects share.
+
+Knows: nothing but these words. Must not know: JSON, sockets, HTTP framing, stamps.
+
+A piece is *generated* when text, reasoning or a tool call is non-empty: a role-only chunk, an empty or null
+`content`, and a usage chunk are not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class ProtocolError(Exception):
+    """Bytes that this dialect cannot be; the text is a sentence for `message`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerError:
+    """An error the server told: its class and its own sentence."""
+
+    failure_class: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts the server told; None where it did not."""
+
+    output_tokens: int | None = None
+    prompt_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class Chunk(NamedTuple):
+    """What one event says."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_piece: bool = False
+    tool_calls: int = 0
+    """Tool calls that begin in this event."""
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    error: ServerError | None = None
+    model: str | None = None
+    done: bool = False
+    so_far: str | None = None
+    """The whole answer up to now, of servers that say it all again with each token; `text` is then empty."""
+
+    @property
+    def generated(self) -> bool:
+        """Whether the event holds a non-empty generated piece."""
+        return bool(self.text or self.reasoning or self.tool_piece)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What every request asks for, beside its own `max_tokens`."""
+
+    model: str
+    temperature: float | None = None
+    ignore_eos: bool = False
+    extra_body: Mapping[str, Any] | None = None
+    include_usage: bool = True
+    """Ask for token counts; some servers refuse to be asked."""
