@@ -118,7 +118,9 @@ def test_a_step_is_a_row_at_once(pen: Pen, tmp_path: Path) -> None:
 
 
 drawn_counts = st.tuples(
-    st.integers(990, 1015), st.sampled_from("ab"), st.lists(st.integers(0, 9), min_size=9, max_size=9)
+    st.integers(990, 1015),
+    st.sampled_from("ab"),
+    st.lists(st.integers(0, 9), min_size=len(COUNTERS), max_size=len(COUNTERS)),
 )
 drawn_reports = st.lists(
     st.tuples(

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any
 from loadband import rundir
 
 ROOT = Path(__file__).resolve().parents[2]
+GONE_WITHIN_S = 10.0
 WITHIN_S = 120.0
 """A run that takes longer hangs."""
 
@@ -132,9 +134,12 @@ def run(words: Sequence[str], env: Mapping[str, str] | None = None) -> Ended:
 
 
 def group_is_gone(process: subprocess.Popen[str]) -> bool:
-    """Whether no process of its group is left."""
-    try:
-        os.killpg(process.pid, 0)
-    except ProcessLookupError:
-        return True
+    """Whether no process of its group is left; one that is about to end may take some seconds on a busy machine."""
+    until = time.monotonic() + GONE_WITHIN_S
+    while time.monotonic() < until:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
     return False
