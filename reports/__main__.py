@@ -9,9 +9,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadband.analysis.analyse import Analysis, analyse_locust, analyse_run, analyse_table
+from loadband.analysis.analyse import Analysis, analyse_locust, analyse_results, analyse_run, analyse_table
 from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.thresholds import parse_thresholds
+from loadband.analysis.tool_results import is_results
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
 from reports import compare, reconcile
@@ -39,7 +40,8 @@ def _run(arguments: list[str]) -> int:
         return reconcile.run(arguments[1:])
     if arguments[:1] == ["curve"]:
         asked = _curve_parser().parse_args(arguments[1:])
-        analysis = analyse_table(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold))
+        read = analyse_results if is_results(asked.table) else analyse_table
+        analysis = read(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold))
         _show(analysis, None, as_data=asked.json)
     else:
         asked = _run_parser().parse_args(arguments)
@@ -81,9 +83,12 @@ def _run_parser() -> argparse.ArgumentParser:
 def _curve_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m reports curve",
-        description="The verdict of a table with a row per level: users, and output_tok_s, total_tok_s or req_s.",
+        description="The verdict of somebody's results: a table with a row per level (users, and output_tok_s,"
+        " total_tok_s or req_s), or what vllm bench serve, GuideLLM or evalscope perf saved.",
     )
-    parser.add_argument("table", type=Path, metavar="TABLE.csv", help="columns: see docs/verdict.md")
+    parser.add_argument(
+        "table", type=Path, metavar="RESULT", help="TABLE.csv (columns: docs/verdict.md), or a tool's JSON or folder"
+    )
     _common(parser)
     return parser
 

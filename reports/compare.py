@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from loadband import rundir
-from loadband.analysis.analyse import analyse_locust, analyse_table
+from loadband.analysis.analyse import analyse_locust, analyse_results, analyse_table
 from loadband.analysis.comparison import Comparison, compare
 from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.operating_value import Factor
 from loadband.analysis.regression_gate import FAILED, UNDECIDED, Ruling, parse_gates, rulings
 from loadband.analysis.side import Side, side_of_results, side_of_run
 from loadband.analysis.thresholds import Thresholds, parse_thresholds
+from loadband.analysis.tool_results import is_results
 from loadband.analysis.verdict_json import number
 from loadband.errors import ExitCode, UsageError
 from reports.arguments import Parser, add_threshold, seconds
@@ -55,10 +56,12 @@ def _exit_code(judged: Sequence[Ruling]) -> ExitCode:
 
 
 def _side(path: Path, name: str, think_s: float | None, limits: Thresholds) -> Side:
-    if path.is_dir() or (not path.is_file() and prefix_of(path) is None):
-        return side_of_run(path, name, limits)
     if prefix := prefix_of(path):
         return side_of_results(analyse_locust(prefix, None, think_s, limits), name)
+    if not (path / rundir.RUN_JSON).exists() and is_results(path):
+        return side_of_results(analyse_results(path, None, think_s, limits), name)
+    if not path.is_file():
+        return side_of_run(path, name, limits)
     return side_of_results(analyse_table(path, None, think_s, limits), name)
 
 
@@ -143,7 +146,7 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "sides", nargs="+", type=Path, metavar="RUN",
-        help="the baseline first: run directories, tables (.csv) or prefixes of Locust's files",
+        help="the baseline first: run directories, tables (.csv), other tools' results or prefixes of Locust's files",
     )  # fmt: skip
     parser.add_argument(
         "--vary", action="append", default=[], metavar="KEY",

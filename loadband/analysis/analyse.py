@@ -22,6 +22,7 @@ from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
+from loadband.analysis.tool_results import read_results
 from loadband.analysis.validity import NOT_COUNTED
 from loadband.analysis.verdict import Facts, Verdict, judge
 from loadband.analysis.whole_run import whole_run
@@ -84,6 +85,14 @@ def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Th
     """The verdict of a table of levels. Raises UsageError."""
     objectives = parse_slo(slo) if slo else ()
     return Analysis(path.name, judge(read_table(path, think_s, objectives, limits), objectives, limits, Facts()))
+
+
+def analyse_results(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
+    """The verdict of what another tool saved, a file or a folder. Raises UsageError, UnansweredError."""
+    objectives = parse_slo(slo) if slo else ()
+    levels, notes = read_results(path, think_s, objectives, limits)
+    facts = Facts(ladder=len({level.users for level in levels}) > 1)
+    return Analysis(path.name, judge(levels, objectives, limits, facts), notes=tuple(notes))
 
 
 def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:

@@ -31,22 +31,22 @@ def read_table(path: Path, think_s: float | None, slo: tuple[Limit, ...], limits
     levels = [_level(row, where, think_s, slo) for where, row in rows_of(text, path)]
     if not levels:
         raise UsageError(f"{path} has a header and no rows: give one row per level")
-    levels = _numbered(levels)
+    levels = numbered(levels)
     levels.sort(key=lambda level: (level.numbers.repeat, level.users, level.numbers.step or 0))
     checked = check_ladder(levels, limits)
     return check_table(checked, limits)
 
 
-def _numbered(levels: list[Level]) -> list[Level]:
+def numbered(levels: list[Level]) -> list[Level]:
     """Rows of the same users are repeats, also in a table that does not number them."""
     if any(level.numbers.repeat != 1 for level in levels):
         return levels
     seen: Counter[float] = Counter()
-    numbered = []
+    repeats = []
     for level in levels:
         seen[level.users] += 1
-        numbered.append(level.renumbered(repeat=seen[level.users]))
-    return numbered
+        repeats.append(level.renumbered(repeat=seen[level.users]))
+    return repeats
 
 
 def _grade(row: Row) -> Grade:

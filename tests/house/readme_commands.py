@@ -26,6 +26,8 @@ SMALL = (
     (r"(--headless .*)", r"\1 --hold 4s --settle 1s --warmup 0s", "short levels"),
     (r"(--run-dir runs/a100)", r"\1 --label max_num_seqs=32", "what a later command compares by"),
     (r"runs/before runs/after", "runs/a100 runs/a100", "the run that there is, against itself"),
+    (r"curve table\.csv", "curve runs/a100/report/step_table.csv", "a table that there is"),
+    (r"old_run/locust", "runs/a100/locust", "Locust's files of the run that there is"),
     (r"@32", "@4", "a limit is judged at a level that there is"),
     (r"^(locust (?!.*--headless).*)", r"\1 --web-port {port}", "any free port"),
     (
@@ -36,7 +38,10 @@ SMALL = (
 )
 """Pattern, what stands instead, why; each is applied to every command, in this order."""
 
-NOT_RUN = ((r"^make demo ENGINE=vllm", "installs 2.5 GB: `make test-vllm` loads that engine"),)
+NOT_RUN = (
+    (r"^make demo ENGINE=vllm", "installs 2.5 GB: `make test-vllm` loads that engine"),
+    (r"curve results/vllm-bench", "needs what another tool saved: `tests/analysis/test_tool_results.py` reads such"),
+)
 """Pattern, and why no test types it."""
 
 FOR_EVER = re.compile(r"loadband simulate|^locust (?!.*--headless)")

@@ -129,3 +129,12 @@ def test_a_users_mistake_is_one_line(
     assert out.out == ""
     assert out.err.startswith("loadband: ") and out.err.count("\n") == 1
     assert says in out.err
+
+
+def test_another_tools_result_can_be_a_side(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = Path(__file__).parents[1] / "analysis" / "results"
+    assert main(["compare", "before", str(results / "vllm_bench")]) == 0
+    assert any(line.startswith("Note: vllm_bench does not tell: model") for line in said(capsys))
+    assert main(["compare", str(results / "guidellm" / "benchmarks.json"), str(results / "evalscope")]) == 0
+    assert main(["curve", str(results / "evalscope")]) == 0
+    assert "Note: results of evalscope perf" in capsys.readouterr().out
