@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loadband.analysis.analyse import Analysis, analyse_locust, analyse_results, analyse_run, analyse_table
+from loadband.analysis.cost import Price
 from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.thresholds import parse_thresholds
 from loadband.analysis.tool_results import is_results
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
 from reports import compare, reconcile
-from reports.arguments import Parser, add_threshold, seconds
+from reports.arguments import Parser, above_zero, add_threshold, seconds
 from reports.console import print_report
 from reports.write import write_report
 
@@ -41,18 +42,20 @@ def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["curve"]:
         asked = _curve_parser().parse_args(arguments[1:])
         read = analyse_results if is_results(asked.table) else analyse_table
-        analysis = read(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold))
+        analysis = read(asked.table, asked.slo, asked.think, parse_thresholds(asked.threshold), _price(asked))
         _show(analysis, None, as_data=asked.json)
     else:
         asked = _run_parser().parse_args(arguments)
         limits = parse_thresholds(asked.threshold)
         if prefix := prefix_of(asked.run_dir):
+            if asked.price_per_hour is not None:
+                raise UsageError("--price-per-hour needs tokens, and Locust's files count none: give the run itself")
             analysis = analyse_locust(prefix, asked.slo, asked.think, limits)
             _show(analysis, None, as_data=asked.json)
         else:
             if asked.think is not None:
                 raise UsageError("--think is for tables and for Locust's files: a run knows its own pauses")
-            analysis = analyse_run(asked.run_dir, asked.slo, limits)
+            analysis = analyse_run(asked.run_dir, asked.slo, limits, _price(asked))
             _show(analysis, write_report(analysis, asked.run_dir), as_data=asked.json)
     return int(analysis.verdict.exit_code)
 
@@ -62,6 +65,15 @@ def _show(analysis: Analysis, where: Path | None, *, as_data: bool) -> None:
         print(json.dumps(as_json(analysis.verdict), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         print_report(analysis, None if where is None else str(where))
+
+
+def _price(asked: argparse.Namespace) -> Price | None:
+    """The price of the hardware, when one is given."""
+    if asked.price_per_hour is None:
+        if asked.accelerators is not None:
+            raise UsageError("--accelerators counts what --price-per-hour prices: give both")
+        return None
+    return Price(asked.price_per_hour, asked.accelerators or 1.0)
 
 
 def _run_parser() -> argparse.ArgumentParser:
@@ -98,6 +110,13 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--think", type=seconds, metavar="S",
         help="mean pause of a user between requests, seconds: for tables and Locust's files, a run knows its own",
     )  # fmt: skip
+    parser.add_argument(
+        "--price-per-hour", type=above_zero, metavar="X",
+        help="price of one accelerator for an hour: what a million output tokens cost at each level, and where least",
+    )  # fmt: skip
+    parser.add_argument(
+        "--accelerators", type=above_zero, metavar="N", help="how many accelerators the server runs on (default 1)"
+    )
     parser.add_argument("--slo", help="limits, as ttft_p95<=1s@32,error_rate<=1%% (a run's own is replaced)")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON, and nothing else")
     add_threshold(parser)

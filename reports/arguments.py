@@ -25,6 +25,14 @@ def seconds(text: str) -> float:
     return value
 
 
+def above_zero(text: str) -> float:
+    """A number above 0; argparse names the option when this refuses."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError(text)
+    return value
+
+
 def add_threshold(parser: argparse.ArgumentParser) -> None:
     """`--threshold`."""
     parser.add_argument(

@@ -11,6 +11,7 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
+from reports.how_sure import cost_table, how_sure
 from reports.parts import (
     CAUSE_HEADERS,
     SCENARIO_HEADERS,
@@ -67,6 +68,7 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     if shown is not None and analysis.run:
         parts += [f"## At {shown.name}", f"```text\n{serving_block(analysis, shown)}\n```"]
     parts += ["## Figures", *pictures[1:]] if pictures[1:] else []
+    parts += ["## How sure", how_sure(verdict), *cost_table(verdict)]
     parts += _list("## What speaks against it", _doubts(verdict))
     parts += _list("## Found before load", analysis.findings)
     parts += _list("## Notes", (*analysis.notes, *verdict.notes))
@@ -162,7 +164,6 @@ def _doubts(verdict: Verdict) -> list[str]:
     ):
         if words:
             doubts.append(f"{title}: {', '.join(sorted(words)).replace('_', ' ')}")
-    doubts.append("no interval is given for any edge; the grid of levels bounds them")
     return doubts
 
 

@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from loadband.analysis.analyse import Analysis
+from loadband.analysis.confidence import LOWERING
 from loadband.analysis.curve import Curve, throughput
 from loadband.analysis.level import Level
-from loadband.analysis.verdict import LOWERING
 from loadband.record import FailureClass
 from reports.figure import INK, MUTED, ROOM_FOR_REGIONS, over_users, paper, time_axis
+from reports.people import users
 from reports.units import axis, named, spoken, unit
-from reports.wording import users
 
 CURVE = "#1d4ed8"
 NEAR = 0.03

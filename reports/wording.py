@@ -3,8 +3,6 @@
 Knows: how each status is said. Must not know: how it was found, where it is printed.
 """
 
-import math
-
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level, Numbers, people
@@ -12,6 +10,8 @@ from loadband.analysis.regions import Operating
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
 from reports import cells
+from reports.people import between, users, whole
+from reports.sureness import edges, firsts, repeated_at_the_end, slo_span, sureness
 from reports.units import named, spoken, unit
 
 RISEN = 1.10
@@ -47,18 +47,10 @@ def summary(verdict: Verdict) -> list[str]:
         return ["No level was held: give --steps 1,2,4,8,16 for a ladder, or -u N for one level."]
     if len({level.users for level in verdict.levels}) == 1:
         return [*_single(verdict), *_slo(verdict)]
-    sentences = [" ".join(filter(None, (_best(verdict), _regions(verdict), _failure(verdict), _interval(verdict))))]
-    if said := _pressure(verdict):
-        sentences.append(said)
+    answers = (_best(verdict), sureness(verdict), _regions(verdict), _failure(verdict))
+    others = (_pressure(verdict), firsts(verdict), repeated_at_the_end(verdict))
+    sentences = [" ".join(filter(None, answers)), *filter(None, others)]
     return [*sentences, *_slo(verdict), *_advice(verdict)]
-
-
-def users(count: float) -> str:
-    """Users as a person says them: whole numbers, or one decimal below ten; rates below one with two digits."""
-    if count < 1:
-        return f"{count:.2g}"
-    whole = round(count)
-    return f"{whole:d}" if count >= 10 or abs(count - whole) < 0.05 else f"{count:.1f}"
 
 
 def _single(verdict: Verdict) -> list[str]:
@@ -76,9 +68,9 @@ def _best(verdict: Verdict) -> str:
         return _no_best(operating)
     flight = ""
     if verdict.curve is not None and operating.low is not None and operating.high is not None:
-        ends = [verdict.curve.in_flight_at(each) for each in _whole(operating.low, operating.high)]
+        ends = [verdict.curve.in_flight_at(each) for each in whole(operating.low, operating.high)]
         if ends[0] is not None and ends[1] is not None:
-            flight = f" ({_between(*(cells.number(end) for end in ends))} in flight)"
+            flight = f" ({between(*(cells.number(end) for end in ends))} in flight)"
     if operating.status == "not_reached":
         return f"Best not reached: {users(operating.users)} users or more{flight}; more levels above are needed."
     if operating.status == "at_or_below_first":
@@ -88,7 +80,7 @@ def _best(verdict: Verdict) -> str:
     why = {"slo": ", set by the SLO", "errors": ", set by errors", "failure": ", set by the failure point"}
     return (
         f"Best {_span(operating.low, operating.high)} users{flight}, operating point {users(operating.users)}"
-        f"{why.get(operating.limited_by or '', '')}{_beyond(operating)}."
+        f"{why.get(operating.limited_by or '', '')}{_beyond(operating)}{edges(verdict.sure)}."
     )
 
 
@@ -106,21 +98,11 @@ def _no_best(operating: Operating) -> str:
     return f"{names.get(operating.status, 'No best number of users')}: {operating.reason}."
 
 
-def _whole(low: float, high: float) -> tuple[float, float]:
-    """Whole users inside a band; its own edges when it is narrower than one user."""
-    inner = math.ceil(low - 0.05), math.floor(high + 0.05)
-    return inner if inner[0] <= inner[1] else (low, high)
-
-
 def _span(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "?"
-    ends = _whole(low, high)
-    return _between(users(ends[0]), users(ends[1]))
-
-
-def _between(low: str, high: str) -> str:
-    return low if low == high else f"{low}–{high}"
+    ends = whole(low, high)
+    return between(users(ends[0]), users(ends[1]))
 
 
 def _beyond(operating: Operating) -> str:
@@ -140,6 +122,8 @@ def _regions(verdict: Verdict) -> str:
         parts.append("saturation not confirmed: no level lies far enough beyond it")
     elif saturation.status == "not_reached":
         parts.append("saturation not reached")
+    elif saturation.status == "not_established":
+        parts.append(f"saturation not established: {saturation.reason}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
@@ -158,13 +142,6 @@ def _failure(verdict: Verdict) -> str:
     bracket = f"in ({failure.after:g}, {failure.at:g}]" if failure.after is not None else f"at or below {failure.at:g}"
     doubt = {"unconfirmed": ", unconfirmed", "undecided": ", undecided"}.get(failure.status, "")
     return f"Failure point {bracket}{doubt}, {failure.mode}: {failure.reason}."
-
-
-def _interval(verdict: Verdict) -> str:
-    repeats = max((point.repeats for point in verdict.curve.points), default=0) if verdict.curve else 0
-    if repeats > 1 and verdict.curve is not None and verdict.curve.cv is not None:
-        return f"No interval yet: {repeats} repeats, CV {verdict.curve.cv:.1%}."
-    return "No interval yet: one run."
 
 
 def _pressure(verdict: Verdict) -> str:
@@ -197,9 +174,10 @@ def _slo(verdict: Verdict) -> list[str]:
     said = []
     for each in verdict.slo:
         upto = {
-            "found": f"holds up to {users(each.n_slo)} users" if each.n_slo else "",
-            "not_reached": "holds at every level",
+            "found": f"holds up to {users(each.n_slo)} users{slo_span(each.end)}" if each.n_slo else "",
+            "not_reached": f"holds at every level{slo_span(each.end)}",
             "none": "holds at no level",
+            "not_established": f"up to how many users it holds is not established{slo_span(each.end)}",
         }.get(each.n_slo_status, "")
         at = f" at {people(each.judged_at)}" if each.judged_at is not None else ""
         said.append(f"SLO {each.name}: {each.result}{at}, {each.reason}" + (f"; {upto}." if upto else "."))

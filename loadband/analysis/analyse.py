@@ -4,7 +4,7 @@ Knows: the order of the whole pipeline. Must not know: printing, drawing, exit.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 from loadband import rundir
 from loadband.analysis.causes import causes_of
 from loadband.analysis.client_health import WORKER_LOST
+from loadband.analysis.cost import Price
 from loadband.analysis.level import Level, Numbers
 from loadband.analysis.locust_files import HISTORY, read_history
 from loadband.analysis.locust_levels import levels_of_history
@@ -58,17 +59,17 @@ class Analysis:
         return tuple(str(each) for each in self.run.get("findings") or ())
 
 
-def analyse_run(path: Path, slo: str | None, limits: Thresholds) -> Analysis:
+def analyse_run(path: Path, slo: str | None, limits: Thresholds, price: Price | None = None) -> Analysis:
     """The verdict of a run directory; `slo` overrides that of the run. Raises UsageError."""
-    return analyse_files(read_run_files(path), slo, limits)
+    return analyse_files(read_run_files(path), slo, limits, price)
 
 
-def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds) -> Analysis:
+def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: Price | None = None) -> Analysis:
     """The same of files that were read. Raises UsageError of an SLO that is none."""
     text = slo if slo is not None else files.run.get("slo")
     objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
     levels = levels_of_run(files, objectives, limits)
-    verdict = judge(levels, objectives, limits, _facts(files, levels))
+    verdict = judge(levels, objectives, limits, replace(_facts(files, levels), price=price))
     model = files.run.get("model") or "model unknown"
     gaps, said = gap_name(files.requests)
     if any(TOKENS_AS_EVENTS in level.grade.marks for level in levels):
@@ -81,17 +82,22 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds) -> Analy
     return Analysis(title, verdict, files.run, notes, statuses, whole, gaps)
 
 
-def analyse_table(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
+def analyse_table(
+    path: Path, slo: str | None, think_s: float | None, limits: Thresholds, price: Price | None = None
+) -> Analysis:
     """The verdict of a table of levels. Raises UsageError."""
     objectives = parse_slo(slo) if slo else ()
-    return Analysis(path.name, judge(read_table(path, think_s, objectives, limits), objectives, limits, Facts()))
+    levels = read_table(path, think_s, objectives, limits)
+    return Analysis(path.name, judge(levels, objectives, limits, Facts(price=price)))
 
 
-def analyse_results(path: Path, slo: str | None, think_s: float | None, limits: Thresholds) -> Analysis:
+def analyse_results(
+    path: Path, slo: str | None, think_s: float | None, limits: Thresholds, price: Price | None = None
+) -> Analysis:
     """The verdict of what another tool saved, a file or a folder. Raises UsageError, UnansweredError."""
     objectives = parse_slo(slo) if slo else ()
     levels, notes = read_results(path, think_s, objectives, limits)
-    facts = Facts(ladder=len({level.users for level in levels}) > 1)
+    facts = Facts(ladder=len({level.users for level in levels}) > 1, price=price)
     return Analysis(path.name, judge(levels, objectives, limits, facts), notes=tuple(notes))
 
 

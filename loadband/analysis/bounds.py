@@ -52,6 +52,13 @@ def percentile(values: NDArray[np.float64], percent: float) -> float | None:
     return float(np.partition(values, rank - 1)[rank - 1])
 
 
+def middle_90(values: NDArray[np.float64]) -> tuple[float, float]:
+    """From the 5 % to the 95 % quantile; both are values that are there, infinite ones too."""
+    ordered = np.sort(values)
+    last = ordered.size - 1
+    return float(ordered[math.floor(0.05 * last)]), float(ordered[math.ceil(0.95 * last)])
+
+
 def mean(values: NDArray[np.float64]) -> float | None:
     """Mean, None of nothing."""
     return float(values.mean()) if values.size else None

@@ -1,17 +1,15 @@
 """D1: the throughput curve and the response time behind it.
 
 Model. More users never take throughput away until the server saturates, and never add any beyond its peak: ln X(N) is
-unimodal. The fit is the least-squares unimodal sequence: isotonic up to a mode, antitonic after it, the mode being
-the split with the smallest weighted sum of squares. Logarithms, since the noise of a rate is relative. Weights are
-the numbers of repeats: SE of a level = pooled CV / sqrt(repeats); a variance estimated from two values would weigh by
-chance. Response time R is isotonic upwards. Between levels both are straight in (ln N, ln X); nothing is extrapolated.
+unimodal, and its fit the least-squares unimodal sequence. Logarithms, since the noise of a rate is relative. Weights
+are the numbers of repeats: SE of a level = pooled CV / sqrt(repeats); a variance of two values would weigh by chance.
+Response time R is isotonic upwards. Between levels both are straight in (ln N, ln X); nothing is extrapolated.
 
 R is the mean E2E. Where a table has none: N / X_req - Z (the response-time law), else N / X, the time that N users
 share for one unit of work, which assumes answers of constant length. A median is never used for it.
 
 Failure modes. A single level far too high drags its neighbours up; two levels give no curvature; a grid that skips
-the knee draws a straight line over it (see `regions`).
-Reference: Q. F. Stout, "Unimodal regression via prefix isotonic regression", CSDA 53 (2008) 289.
+the knee draws a straight line over it (see `regions`). References: see `monotone`.
 """
 
 import math
@@ -19,12 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from loadband.analysis.level import Level
-
-Floats = NDArray[np.float64]
+from loadband.analysis.monotone import Floats, rising, unimodal
 
 METRICS = ("output_tok_s", "total_tok_s", "req_s")
 """What X may be, best first; the first that most usable levels have."""
@@ -66,9 +61,17 @@ class Curve:
         """Fitted throughput between the first and last level."""
         return _at(self.users, self.x, users)
 
+    def log_power(self, users: Sequence[float], weight: float) -> list[float]:
+        """The logarithm of P = X^weight / R at each. Reference: L. Kleinrock, ICC 1979, 43.1.1 (weight 1)."""
+        at, tested = np.log(users), np.log(self.users)
+        power: list[float] = (
+            weight * np.interp(at, tested, np.log(self.x)) - np.interp(at, tested, np.log(self.e2e_s))
+        ).tolist()
+        return power
+
     def log_power_at(self, users: float, weight: float) -> float:
-        """The logarithm of P = X^weight / R. Reference: L. Kleinrock, ICC 1979, 43.1.1 (weight 1)."""
-        return weight * math.log(self.x_at(users)) - math.log(_at(self.users, self.e2e_s, users))
+        """The same at one number of users."""
+        return self.log_power([users], weight)[0]
 
     def upto(self, users: float) -> "Curve":
         """The same fit without the levels above."""
@@ -101,48 +104,42 @@ def throughput(level: Level, metric: str) -> float | None:
     return level.numbers.served_req_s if metric == "req_s" else level.numbers.get(metric)
 
 
+def repeats_of(levels: Iterable[Level], metric: str) -> dict[float, list[Level]]:
+    """Users, rising -> the levels that the curve rests on there, in an order that does not depend on that given."""
+    groups: dict[float, list[Level]] = {}
+    for level in levels:
+        if level.grade.valid and level.users > 0 and throughput(level, metric):
+            groups.setdefault(level.users, []).append(level)
+    for group in groups.values():
+        group.sort(key=lambda level: (level.numbers.repeat, level.numbers.step or 0, throughput(level, metric) or 0.0))
+    return dict(sorted(groups.items()))
+
+
 def fit(levels: Sequence[Level], metric: str) -> Curve | None:
     """The curve through all valid levels with a throughput above 0; None without any."""
-    usable = [level for level in levels if level.grade.valid and level.users > 0 and throughput(level, metric)]
+    groups = repeats_of(levels, metric)
+    usable = [level for group in groups.values() for level in group]
     if not usable:
         return None
     times, source = _response_times(usable, metric)
-    groups: dict[float, list[int]] = {}
-    for place, level in enumerate(usable):
-        groups.setdefault(level.users, []).append(place)
-    points = tuple(
-        _point(users, [usable[place] for place in places], [times[place] for place in places], metric)
-        for users, places in sorted(groups.items())
-    )
-    repeats = np.array([point.repeats for point in points], dtype=np.float64)
-    log_x = np.log([point.x for point in points])
-    log_r = np.log([point.e2e_s for point in points])
+    left = iter(times)
+    points = tuple(_point(users, group, [next(left) for _ in group], metric) for users, group in groups.items())
+    x, e2e_s = smooth(points, np.log([point.x for point in points]), np.log([point.e2e_s for point in points]))
     return Curve(
         metric=metric,
         points=points,
         users=np.array([point.users for point in points]),
-        x=np.exp(unimodal(log_x, repeats)),
-        e2e_s=np.exp(isotonic_regression(log_r, weights=repeats).x),
-        cv=_pooled_cv([[usable[i] for i in places] for places in groups.values()], metric),
+        x=x,
+        e2e_s=e2e_s,
+        cv=_pooled_cv(groups.values(), metric),
         e2e_source=source,
     )
 
 
-def unimodal(values: Floats, weights: Floats) -> Floats:
-    """Weighted least-squares sequence that rises up to some place and falls after it."""
-    best, least = values, math.inf
-    for split in range(1, values.size + 1):
-        rising = isotonic_regression(values[:split], weights=weights[:split]).x
-        falling = (
-            isotonic_regression(values[split:], weights=weights[split:], increasing=False).x
-            if split < values.size
-            else values[split:]
-        )
-        candidate = np.concatenate([rising, falling])
-        squares = float(weights @ (values - candidate) ** 2)
-        if squares < least - 1e-12:
-            best, least = candidate, squares
-    return best
+def smooth(points: Sequence[Point], log_x: Floats, log_e2e: Floats) -> tuple[Floats, Floats]:
+    """Throughput and response time fitted to logarithms at the points, (K) or (replicates, K)."""
+    repeats = np.array([point.repeats for point in points], dtype=np.float64)
+    return np.exp(unimodal(log_x, repeats)), np.exp(rising(log_e2e, repeats))
 
 
 def _response_times(levels: list[Level], metric: str) -> tuple[list[float], str]:
@@ -177,7 +174,7 @@ def _point(users: float, levels: list[Level], times: list[float], metric: str) -
     )
 
 
-def _pooled_cv(groups: list[list[Level]], metric: str) -> float | None:
+def _pooled_cv(groups: Iterable[list[Level]], metric: str) -> float | None:
     """Standard deviation of ln X within levels, pooled over those with repeats."""
     squares, degrees = 0.0, 0
     for group in groups:

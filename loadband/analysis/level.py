@@ -3,13 +3,23 @@
 Knows: the columns of `step_table.csv`, grades (D0). Must not know: whether a run or a table stands behind it.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from loadband.analysis.breakdown import ScenarioPart, TurnPart
+from loadband.analysis.monotone import Floats
 from loadband.analysis.queueing import Queue
 from loadband.slo import Limit
+
+LOG_BOUND = 20.0
+"""Stands for the logarithm of 0 (below) and of a miss (above)."""
+
+
+def log_value(value: float) -> float:
+    """A measured value as a logarithm that stays finite: 0 is as good as it gets, infinite is a miss."""
+    return -LOG_BOUND if value <= 0 else LOG_BOUND if math.isinf(value) else math.log(value)
 
 
 def people(count: float) -> str:
@@ -175,6 +185,19 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldNoise:
+    """How the numbers of one hold scatter: replicates minus measured, in logarithms (0.01 is 1 %), seeded."""
+
+    x: Mapping[str, Floats]
+    """By column of throughput."""
+    e2e: Floats
+    values: tuple[Floats, ...]
+    """Of each limit of the SLO, in its order."""
+    rounds: float
+    """Length of the hold in mean E2E."""
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
     """One holding of a level."""
 
@@ -201,6 +224,8 @@ class Level:
     queue: Queue | None = None
     """Of an open loop."""
     measured: tuple[Measured, ...] = ()
+    noise: HoldNoise | None = field(default=None, compare=False, repr=False)
+    """None of a table, and of a hold too short to be cut into pieces."""
 
     @property
     def users(self) -> float:

@@ -143,7 +143,7 @@ def _binned_cv(per_second: NDArray[np.float64]) -> float | None:
     return float(values.std(ddof=1) / values.mean()) if values.mean() > 0 else None
 
 
-def _own_column(limit: Limit) -> str:
+def own_column(limit: Limit) -> str:
     """Where a request keeps its own value of a limited latency."""
     if limit.metric != "itl":
         return f"{limit.metric}_s"
@@ -156,7 +156,7 @@ def _good(ok: pd.DataFrame, limits: tuple[Limit, ...]) -> int:
     for limit in limits:
         if limit.metric not in LATENCIES:
             continue
-        own = ok[_own_column(limit)].to_numpy(dtype=np.float64)
+        own = ok[own_column(limit)].to_numpy(dtype=np.float64)
         beyond = own > limit.value if limit.operator == "<=" else own < limit.value
         if limit.scenario:
             beyond &= (ok["scenario"] == limit.scenario).to_numpy(dtype=bool)

@@ -39,8 +39,6 @@ class Reach:
     """
 
     def __init__(self, curve: Curve, bounds: Bounds, limits: Thresholds, weight: float | None = None) -> None:
-        self._weight = limits.weight if weight is None else weight
-        self._curve = curve
         self._ends: dict[float, str] = {}
         self.stretches: list[list[float]] = []
         stretch: list[float] = []
@@ -56,6 +54,9 @@ class Reach:
             if stop in ("slo", "failure"):
                 break
         self._close(stretch, "range" if bounds.failure is None else "failure")
+        nodes = [node for each in self.stretches for node in each]
+        powers = curve.log_power(nodes, limits.weight if weight is None else weight) if nodes else []
+        self._powers = dict(zip(nodes, powers, strict=True))
 
     @staticmethod
     def _stop(point: Point, bounds: Bounds, limits: Thresholds) -> str | None:
@@ -70,9 +71,9 @@ class Reach:
             self.stretches.append(stretch)
             self._ends[stretch[-1]] = why
 
-    def power(self, users: float) -> float:
+    def power(self, node: float) -> float:
         """The logarithm of P."""
-        return self._curve.log_power_at(users, self._weight)
+        return self._powers[node]
 
     def best(self) -> float | None:
         """Where P is largest; of equals the fewest users."""

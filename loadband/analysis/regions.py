@@ -7,7 +7,7 @@ ln N, so the maximum is a tested level (or N_SLO) and the band's edges are where
 Assumptions and failure modes. A straight piece may hide a better point: with X between its two ends and never
 growing faster than N, the best P an untested level could have is bounded; where that bound is far above the maximum
 (`grid_gain`) the optimum is not established. A grid of factor 2 never exceeds it. An optimum at an end of the range is
-a direction, not a place. Edges have no interval here.
+a direction, not a place. Edges have no interval here (see `intervals`).
 Reference: L. Kleinrock, "Power and deterministic rules of thumb", ICC 1979.
 """
 
@@ -48,6 +48,7 @@ class Saturation:
     after: float | None = None
     at: float | None = None
     exact: float | None = None
+    reason: str = ""
 
 
 def operating_point(curve: Curve, bounds: Bounds, limits: Thresholds) -> Operating:
@@ -66,6 +67,16 @@ def operating_point(curve: Curve, bounds: Bounds, limits: Thresholds) -> Operati
     if limited_by == "slo":
         return Operating(status, best, "slo", reason, limits.slo_band_low * best, best, "slo")
     return Operating(status, best, limited_by, reason, *reach.band(best, limits.band_power))
+
+
+def tight_band(
+    curve: Curve, bounds: Bounds, operating: Operating, limits: Thresholds
+) -> tuple[float, float] | None:  # fmt: skip
+    """Where P is at least `tight_power` of its maximum; None without an operating point of the curve's own."""
+    if operating.status != "found" or operating.limited_by == "slo" or operating.users is None:
+        return None
+    low, high, _ = Reach(curve, bounds, limits).band(operating.users, limits.tight_power)
+    return low, high
 
 
 def _nothing(curve: Curve, bounds: Bounds, limits: Thresholds) -> Operating | None:
@@ -164,9 +175,10 @@ def saturation_point(curve: Curve, operating: float | None, limits: Thresholds) 
         return Saturation("none")
     first, last = float(curve.users[0]), float(curve.users[-1])
     grid = np.unique(np.concatenate([np.geomspace(first, last, 512), curve.users]))
-    highest = np.maximum.accumulate(np.log([curve.x_at(users) for users in grid]))
+    log_grid = np.log(grid)
+    highest = np.maximum.accumulate(np.interp(log_grid, np.log(curve.users), np.log(curve.x)))
     here, further = grid[:-1], np.minimum(2 * grid[:-1], last)
-    gain = np.interp(np.log(further), np.log(grid), highest) - highest[:-1]
+    gain = np.interp(np.log(further), log_grid, highest) - highest[:-1]
     growing = np.flatnonzero(gain / np.log(further / here) > limits.saturation_gain)
     place = int(growing[-1]) + 1 if growing.size else 0
     if place >= here.size and operating is None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from loadband.analysis import breakdown, client_health, validity, windows
+from loadband.analysis.hold_noise import hold_noise
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Evidence, Grade, Level, Numbers
 from loadband.analysis.measure import HoldData, measure, measure_limit
@@ -121,6 +122,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         itl_mean_s=data.itl_of(None).mean,
         queue=queue,
         measured=tuple(measure_limit(limit, data, numbers, in_waves=in_waves) for limit in context.slo),
+        noise=hold_noise(data, numbers.e2e_mean_s, context.slo, context.limits, step.step),
     )
 
 

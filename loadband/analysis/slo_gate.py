@@ -1,31 +1,25 @@
-"""SLO: up to how many users it holds (N_SLO), and whether a gate is met.
+"""SLO: whether a gate is met, from the bounds of what was measured. Up to how many users it holds: see `slo_end`.
 
-*N_SLO.* Each limit has a margin at each level, ln(limit / measured), positive when kept; it should only shrink with
-users, so it is smoothed isotonically, made continuous with PCHIP over ln N, and N_SLO is where it crosses 0. A margin
-beyond +-3 is as good as infinite. Lower limits on a rate (`output_tok_s>=`) say how much load is needed, not how much
-is too much: they gate, but set no N_SLO.
-
-*Gate.* A percentile limit is kept when the share of misses (failures among them) fits the percentile. With fewer
-requests than a percentile needs, the share's Wilson interval must lie on one side; across it is `undecided`, which is
-never a pass. A failure rate is missed only beyond doubt, met when the measured one keeps the limit.
-Reference: F. N. Fritsch, R. E. Carlson, SIAM J. Numer. Anal. 17 (1980) 238 (PCHIP).
+A percentile limit is kept when the share of misses (failures among them) fits the percentile: met when its upper 95 %
+bound does, missed when its lower bound does not, else `undecided`, which is never a pass. A mean, and a rate of
+tokens, is judged by the 5-95 % interval of its hold in the same way; where none is known (a table) by its value. A
+failure rate is missed only beyond doubt, met when the measured one keeps the limit: failures are rare, and to prove
+fewer than 1 % takes 300 requests without one.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import isotonic_regression
 
-from loadband.analysis.bounds import wilson
+from loadband.analysis.bounds import middle_90, wilson
 from loadband.analysis.level import Level, Measured
+from loadband.analysis.monotone import Floats
+from loadband.analysis.replicates import Replicates, counted
+from loadband.analysis.slo_end import End, upper_end
 from loadband.analysis.thresholds import Thresholds
-from loadband.slo import Limit
+from loadband.slo import SHARES, Limit
 
-MARGIN_BOUND = 3.0
 GONE = ("outage", "collapse")
 """Evidence of a server that served nothing."""
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
@@ -36,111 +30,94 @@ class SloResult:
     """One limit: where it ends, and how the gate judged it."""
 
     name: str
-    n_slo: float | None
-    """Users up to which it holds; None when it holds at every level, at none, or sets no upper end."""
-    n_slo_status: str
-    """`found not_reached` (kept up to the last level) `none` (kept nowhere) `not_checked undecided`."""
+    end: End
+    """N_SLO."""
     judged_at: float | None
     result: str
     """`met missed undecided`."""
     reason: str
 
+    @property
+    def n_slo(self) -> float | None:
+        """Users up to which it holds; None when it holds at every level, at none, or sets no upper end."""
+        return self.end.users
 
-def slo_results(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds) -> tuple[SloResult, ...]:
+    @property
+    def n_slo_status(self) -> str:
+        """The status of N_SLO."""
+        return self.end.status
+
+
+def slo_results(
+    levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, noise: Replicates | None = None
+) -> tuple[SloResult, ...]:
     """Each limit with its N_SLO and the gate's result."""
     free = _gate_level([level for level in levels if level.grade.valid], slo, limits)
     results = []
     for place, limit in enumerate(slo):
-        n_slo, status = upper_end([level for level in levels if level.grade.valid], place, limit)
+        end = upper_end(levels, place, limit, limits, noise)
         at, result, reason = _pinned(levels, place, limit, limits) if limit.users else _free(free, place, limits)
-        results.append(SloResult(str(limit), n_slo, status, at, result, reason))
+        results.append(SloResult(str(limit), end, at, result, reason))
     return tuple(results)
 
 
-def upper_end(levels: Sequence[Level], place: int, limit: Limit) -> tuple[float | None, str]:
-    """N_SLO of the limit number `place` of each level's `measured`, and its status."""
-    if limit.operator == ">=":
-        return None, "not_checked"
-    margins: dict[float, list[float]] = {}
-    for level in levels:
-        measured = level.measured[place]
-        if measured.value is not None and measured.judgeable and level.users:
-            margins.setdefault(level.users, []).append(_margin(limit, measured.value))
-    users = sorted(margins)
-    if not users:
-        return None, "undecided"
-    raw = np.array([np.mean(margins[each]) for each in users], dtype=np.float64)
-    smooth = isotonic_regression(raw, increasing=False).x
-    if smooth[0] < 0:
-        return None, "none"
-    if smooth[-1] >= 0:
-        return None, "not_reached"
-    return _root(np.log(users), smooth), "found"
-
-
-def _margin(limit: Limit, value: float) -> float:
-    if value <= 0:
-        return MARGIN_BOUND
-    if limit.value <= 0 or math.isinf(value):
-        return -MARGIN_BOUND
-    return float(np.clip(math.log(limit.value / value), -MARGIN_BOUND, MARGIN_BOUND))
-
-
-def _root(log_users: NDArray[np.float64], margins: NDArray[np.float64]) -> float:
-    """The largest N whose margin is not negative; the curve only falls, so bisection finds it."""
-    curve = PchipInterpolator(log_users, margins)
-    low, high = float(log_users[0]), float(log_users[-1])
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if float(curve(middle)) >= 0 else (low, middle)
-    return math.exp(low)
-
-
-def judge(measured: Measured, limits: Thresholds) -> tuple[str, str]:
-    """`met`, `missed` or `undecided` of one limit at one level, and why."""
+def judge(measured: Measured, limits: Thresholds, scatter: Floats | None = None) -> tuple[str, str]:
+    """`met`, `missed` or `undecided` of one limit at one level, and why; `scatter`: replicates of ln value."""
     limit, value, n = measured.limit, measured.value, measured.n
     if value is None:
         return UNDECIDED, f"{limit.quantity} was not measured"
     text = f"{limit.quantity} = {value:.4g}" + (f" (n = {n:.0f})" if n is not None else "")
     if not measured.judgeable:
         return UNDECIDED, f"{text}, but users marched in waves"
-    if not _resolved(measured, limits):
-        return UNDECIDED, f"{text}: too few requests to tell"
-    return (MET if limit.holds(value) else MISSED), text
-
-
-def _resolved(measured: Measured, limits: Thresholds) -> bool:
-    """Whether there are requests enough to tell the measured value from the limit."""
-    limit, n = measured.limit, measured.n
-    if measured.misses is None or not n or measured.value is None:
-        return True
+    if measured.misses is None or not n:
+        return _by_interval(limit, value, text, scatter)
     low, high = wilson(measured.misses, n)
-    if limit.metric == "error_rate":
-        return limit.holds(measured.value) or limit.operator == ">=" or low > limit.value
+    few = f"{text}: too few requests to tell"
+    if limit.metric in SHARES:
+        sure = limit.holds(value) or limit.operator == ">=" or low > limit.value
+        return (MET if limit.holds(value) else MISSED, text) if sure else (UNDECIDED, few)
     allowed = 1 - (limit.percentile or 0.0) / 100
+    if high <= allowed or low > allowed:
+        return (MET if high <= allowed else MISSED), text
     needed = limits.p99_requests if allowed <= 0.01 + 1e-9 else limits.p95_requests
-    return n >= needed or low > allowed or high <= allowed
+    near = f"{text}; {measured.misses:.0f} are beyond the limit, too near to {allowed:.3g} of all to tell"
+    return UNDECIDED, few if n < needed else near
+
+
+def _by_interval(limit: Limit, value: float, text: str, scatter: Floats | None) -> tuple[str, str]:
+    """A quantity that no single request keeps or misses: both ends of its interval must lie on one side."""
+    ends = [value]
+    if scatter is not None and 0 < value < np.inf:
+        ends = [value * float(np.exp(end)) for end in middle_90(scatter)]
+    kept = {limit.holds(end) for end in ends}
+    if len(kept) > 1:
+        return UNDECIDED, f"{text}, from {ends[0]:.4g} to {ends[1]:.4g} (5–95 %): too near to the limit to tell"
+    return (MET if kept.pop() else MISSED), text
+
+
+def _at(level: Level, place: int, limits: Thresholds) -> tuple[str, str]:
+    return judge(level.measured[place], limits, level.noise.values[place] if level.noise else None)
 
 
 def _gate_level(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds) -> Level | None:
     """The level that keeps most of the limits without `@`; of equals the highest."""
+    free = [place for place, limit in enumerate(slo) if not limit.users]
 
     def worth(level: Level) -> tuple[int, int, float]:
-        verdicts = [judge(each, limits)[0] for each in level.measured if not each.limit.users]
+        verdicts = [_at(level, place, limits)[0] for place in free]
         return -verdicts.count(MISSED), -verdicts.count(UNDECIDED), level.users
 
-    return max(levels, key=worth, default=None) if any(not limit.users for limit in slo) else None
+    return max(levels, key=worth, default=None) if free else None
 
 
 def _free(level: Level | None, place: int, limits: Thresholds) -> tuple[float | None, str, str]:
     if level is None:
         return None, UNDECIDED, "no valid level to judge it at"
-    result, reason = judge(level.measured[place], limits)
-    return level.users, result, reason
+    return level.users, *_at(level, place, limits)
 
 
 def _pinned(levels: Sequence[Level], place: int, limit: Limit, limits: Thresholds) -> tuple[float | None, str, str]:
-    """A limit with `@users`: judged there and nowhere else; of repeats the worst counts."""
+    """A limit with `@users`: judged there and nowhere else; of repeats the worst counts, doubtful ones together."""
     there = [level for level in levels if level.users == limit.users]
     if not there:
         return None, UNDECIDED, f"{limit.users:g} users were not a level of this run"
@@ -149,6 +126,11 @@ def _pinned(levels: Sequence[Level], place: int, limit: Limit, limits: Threshold
     sound = [level for level in there if level.grade.valid]
     if not sound:
         return limit.users, UNDECIDED, f"the level is not valid: {'; '.join(there[0].grade.faults)}"
-    verdicts = [judge(level.measured[place], limits) for level in sound]
+    verdicts = [_at(level, place, limits) for level in sound]
     worst = min(verdicts, key=lambda verdict: (MISSED, UNDECIDED, MET).index(verdict[0]))
+    n, misses = counted(sound, place)
+    if worst[0] == UNDECIDED and len(sound) > 1 and n and all(level.measured[place].judgeable for level in sound):
+        highest = max(sound, key=lambda level: level.measured[place].value or 0.0).measured[place]
+        together = judge(replace(highest, n=n, misses=misses), limits)
+        worst = together if together[0] != UNDECIDED else worst
     return limit.users, *worst

@@ -17,6 +17,8 @@ class Thresholds:
     """Power of throughput in P = X^weight / R: 2 stops adding when 10 % more in flight bring < 3.3 % more tokens."""
     band_power: float = 0.90
     """The best band is where P is at least this share of its maximum."""
+    tight_power: float = 0.97
+    """The tight band, said only of repeats: 3 % of P is 1 % of X."""
     linear_efficiency: float = 0.80
     """Tokens per user against the best of the lowest levels: linear while at least this."""
     saturation_gain: float = 0.15
@@ -69,6 +71,21 @@ class Thresholds:
     """An untested level that could be this many times better leaves the optimum unresolved; factor-2 grids pass."""
     repeats_cv: float = 0.10
     """Repeats that differ by more say nothing together."""
+    replicates: float = 200.0
+    """Times the whole pipeline is run on numbers with noise; from 20 to 10,000."""
+    support: float = 0.80
+    """Share of the replicates that must give the same kind of answer, else it is not established."""
+    noise_floor: float = 0.01
+    """Repeats never agree by more than this, though a few may by chance."""
+    noise_blocks: float = 10.0
+    """Pieces that a hold is cut into at least, else batch means are used."""
+    noise_e2e: float = 6.0
+    """Mean E2E that a hold must last for its noise to be trusted."""
+
+    @property
+    def replicate_count(self) -> int:
+        """Replicates, within what is sensible and can be held."""
+        return int(min(max(self.replicates, 20), 10_000))
 
     def as_dict(self) -> dict[str, float]:
         """Names and values, in order."""

@@ -1,38 +1,32 @@
 """D7: all findings put together: `judge` makes the verdict (its file: `verdict_json`).
 
-Knows: the order of the findings, confidence, refusal, the exit code. Must not know: files, printing.
-
-Intervals (D6) are not computed yet: their fields are None, confidence is at most `medium`.
+Knows: the order of the findings, refusal, the exit code. Must not know: files, printing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from loadband.analysis.advice import levels_to_add
+from loadband.analysis.book_end import BookEnd, book_end_of
 from loadband.analysis.causes import Cause
+from loadband.analysis.confidence import confidence_of
+from loadband.analysis.cost import CostFirst, Price, cheapest
 from loadband.analysis.cross_checks import CrossChecks, cross_checks
 from loadband.analysis.curve import Curve, fit, metric_of
 from loadband.analysis.failure import Failure, find_failure
 from loadband.analysis.gains import with_gains
+from loadband.analysis.intervals import Certainty, Findings, certainty_of
 from loadband.analysis.level import Level
-from loadband.analysis.measure import TOKENS_AS_EVENTS
 from loadband.analysis.rates import is_open, spoken_in_rates
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
+from loadband.analysis.replicates import Replicates, replicates_of
 from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
 from loadband.analysis.standstill import check_throughput, standstills
 from loadband.analysis.thresholds import Thresholds
 from loadband.errors import ExitCode
 from loadband.record import FailureClass
 from loadband.slo import Limit
-
-LOWERING = frozenset(
-    {
-        *("unfinished", "little", "short", "few_rounds", "drifting", "in_waves", "mix", "tokens_per_request"),
-        TOKENS_AS_EVENTS,
-    }
-)
-"""Marks that touch the throughput curve; the others touch percentiles or error rates and speak for themselves."""
 
 ASSUMED = {
     "response_time_law": "the mean time of a request is not known at every level: users / requests/s - pause stands "
@@ -65,6 +59,10 @@ class Verdict:
     throughput_first: float | None
     saturation: Saturation
     failure: Failure
+    sure: Certainty
+    price: Price | None
+    cost_first: CostFirst | None
+    book_end: BookEnd | None
     slo: tuple[SloResult, ...]
     advice: tuple[float, ...]
     cross_checks: CrossChecks
@@ -81,6 +79,7 @@ class Facts:
     """Several levels were asked for, so that a band is expected."""
     target_lost: bool = False
     workers_lost: bool = False
+    price: Price | None = None
     causes: tuple[Cause, ...] = ()
 
 
@@ -90,15 +89,16 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
     levels = with_gains(check_throughput(levels, metric), metric, limits)
     refused = _refusal(levels)
     curve = None if refused else fit(levels, metric)
+    noise, no_noise = (None, "") if curve is None else replicates_of(levels, curve, slo, limits)
     failure = Failure("refused", reason=refused) if refused else find_failure(levels, curve, slo, limits)
-    results = slo_results(levels, slo, limits)
-    operating = _operating(curve, failure, results, refused, limits)
-    saturation = Saturation("refused" if refused else "none")
+    results = slo_results(levels, slo, limits, noise)
+    found = _findings(curve, failure, results, noise, limits)
+    operating, saturation, sure = found.operating, found.saturation, Certainty(reason=no_noise)
+    linear = _linear(curve, levels, saturation, failure, limits)
     if curve is not None:
-        # past a failing level throughput is no longer that of a working server; past a collapse it is the finding
-        healthy = curve if failure.at is None or failure.mode == "collapse" else curve.upto(failure.at)
-        saturation = saturation_point(healthy, operating.users, limits)
-    confidence, why = _confidence(levels, refused)
+        sure, operating, saturation = certainty_of(curve, noise, no_noise, found, limits)
+    book_end = book_end_of(levels, metric, noise.one_hold if noise else None)
+    confidence, why = confidence_of(levels, refused, sure, book_end, curve)
     verdict = Verdict(
         exit_code=ExitCode.OK,
         metric=metric,
@@ -108,12 +108,16 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         refused=refused,
         levels=levels,
         curve=curve,
-        linear_upto=_linear(curve, levels, saturation, failure, limits),
+        linear_upto=linear,
         operating=operating,
-        latency_first=_first(curve, failure, results, limits, 1.0),
-        throughput_first=_first(curve, failure, results, limits, 3.0),
+        latency_first=_first(curve, found.bounds, limits, 1.0),
+        throughput_first=_first(curve, found.bounds, limits, 3.0),
         saturation=saturation,
         failure=failure,
+        sure=sure,
+        price=facts.price,
+        cost_first=None if curve is None or facts.price is None else cheapest(curve, found.bounds, facts.price, limits),
+        book_end=book_end,
         slo=results,
         advice=levels_to_add(
             curve, operating, saturation, failure, {level.users for level in levels}, rates=is_open(levels)
@@ -143,6 +147,31 @@ def _linear(
     return linear_region(curve, saturation, min(caps, default=None), limits)
 
 
+def _findings(
+    curve: Curve | None, failure: Failure, results: tuple[SloResult, ...], noise: Replicates | None, limits: Thresholds
+) -> Findings:
+    """Operating point and saturation of the measured levels, and the bounds of each replicate."""
+    count, bounds = noise.count if noise else 0, bounds_of(failure, results)
+    ends = [each.end.bounds(count)[1] for each in results]
+    scattered = [Bounds(_lowest(rows[place] for rows in ends), bounds.failure) for place in range(count)]
+    if curve is None:
+        refused = failure.status == "refused"
+        operating = (
+            Operating("refused", reason=failure.reason) if refused else Operating("none", reason="no valid level")
+        )
+        return Findings(bounds, scattered, operating, Saturation(operating.status), None)
+    # past a failing level throughput is no longer that of a working server; past a collapse it is the finding
+    sound_upto = None if failure.mode == "collapse" else failure.at
+    operating = operating_point(curve, bounds, limits)
+    healthy = curve if sound_upto is None else curve.upto(sound_upto)
+    saturation = saturation_point(healthy, operating.users, limits)
+    return Findings(bounds, scattered, operating, saturation, sound_upto)
+
+
+def _lowest(ends: Iterable[float | None]) -> float | None:
+    return min((end for end in ends if end is not None), default=None)
+
+
 def _refusal(levels: Sequence[Level]) -> str | None:
     """Why no curve may be drawn through these levels."""
     builds = sorted({level.build for level in levels if level.build})
@@ -157,51 +186,17 @@ def _refusal(levels: Sequence[Level]) -> str | None:
 
 def bounds_of(failure: Failure, results: tuple[SloResult, ...]) -> Bounds:
     """What the operating point may not exceed."""
-    ends = [each.n_slo for each in results if each.n_slo is not None]
-    if any(each.n_slo_status == "none" for each in results):
-        ends.append(0.0)
     at = failure.at if failure.status in ("found", "undecided") else None
-    return Bounds(slo=min(ends) if ends else None, failure=at)
+    return Bounds(_lowest(each.end.bounds(0)[0] for each in results), at)
 
 
-def _operating(
-    curve: Curve | None, failure: Failure, results: tuple[SloResult, ...], refused: str | None, limits: Thresholds
-) -> Operating:
-    if refused:
-        return Operating("refused", reason=refused)
-    if curve is None:
-        return Operating("none", reason="no valid level")
-    return operating_point(curve, bounds_of(failure, results), limits)
-
-
-def _first(
-    curve: Curve | None, failure: Failure, results: tuple[SloResult, ...], limits: Thresholds, weight: float
-) -> float | None:
+def _first(curve: Curve | None, bounds: Bounds, limits: Thresholds, weight: float) -> float | None:
     """The best level when latency (weight 1) or throughput (weight 3) comes first."""
-    bounds = bounds_of(failure, results)
     if curve is None or curve.users.size < limits.direction_levels:
         return None
     if bounds.slo is not None and bounds.slo < curve.users[0]:
         return None
     return Reach(curve, bounds, limits, weight).best()
-
-
-def _confidence(levels: Sequence[Level], refused: str | None) -> tuple[str, str]:
-    """One run says `medium` at most; `low` when something that touches the curve is marked or not checked. And why."""
-    valid = [level for level in levels if level.grade.valid]
-    if refused or not valid:
-        return "low", "no curve" if refused else "no valid level"
-    doubts = [f"{mark} at {level.users:g}" for level in valid for mark in level.grade.marks if mark in LOWERING]
-    unchecked = sorted({word for level in valid for word in level.grade.not_checked})
-    undecided = sorted({word for level in valid for word in level.grade.undecided})
-    said = [_few(doubts), "undecided: " + _few(undecided), "not checked: " + _few(unchecked)]
-    told = [text for text, words in zip(said, (doubts, undecided, unchecked), strict=True) if words]
-    return ("low", "; ".join(told).replace("_", " ")) if told else ("medium", "no interval yet")
-
-
-def _few(words: list[str]) -> str:
-    more = f" and {len(words) - 3} more" if len(words) > 3 else ""
-    return ", ".join(words[:3]) + more
 
 
 def _went_away(level: Level) -> bool:

@@ -1,7 +1,8 @@
 """`verdict.json` (and `--json`): a verdict as plain data. Its schema is `reports/verdict.schema.json`.
 
 Knows: keys, rounding. Must not know: where it is written. Numbers are floats of six significant digits or null, keys
-are never absent, one set of status words is used everywhere. 1 (2026-11): first.
+are never absent, one set of status words is used everywhere. 1 (2026-11): first; intervals, `noise`, `book_end`, costs
+added.
 """
 
 import math
@@ -10,6 +11,7 @@ from typing import Any
 
 from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
+from loadband.analysis.intervals import Interval
 from loadband.analysis.level import NUMBER_COLUMNS, Level
 from loadband.analysis.rates import AXIS, is_open
 from loadband.analysis.verdict import Verdict
@@ -25,6 +27,7 @@ def number(value: float | None) -> float | None:
 def as_json(verdict: Verdict) -> dict[str, Any]:
     """All keys of the file, in order."""
     operating, saturation, failure = verdict.operating, verdict.saturation, verdict.failure
+    sure, cost, book_end = verdict.sure, verdict.cost_first, verdict.book_end
     return {
         "schema": SCHEMA,
         "exit_code": int(verdict.exit_code),
@@ -35,7 +38,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "confidence": verdict.confidence,
         "confidence_reason": verdict.confidence_reason,
         "refused": verdict.refused,
-        "levels": [_level(level, verdict.metric) for level in verdict.levels],
+        "levels": [_level(level, verdict) for level in verdict.levels],
         "linear": {
             "status": "none" if verdict.linear_upto is None else "found",
             "upto": number(verdict.linear_upto),
@@ -44,29 +47,38 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
             "status": operating.status,
             **_at(verdict, operating.users),
             "in_flight": _in_flight(verdict, operating.users),
-            "noise": None,
-            "grid": None,
+            **_interval(sure.of("operating")),
+            "support": number(sure.support),
             "limited_by": operating.limited_by,
             "reason": operating.reason,
         },
         "latency_first": _at(verdict, verdict.latency_first),
         "throughput_first": _at(verdict, verdict.throughput_first),
-        "cost_first": None,
+        "cost_first": None if cost is None else {**_at(verdict, cost.users), "per_million": number(cost.per_million)},
         "band": {
             "status": operating.status,
             "low": number(operating.low),
             "high": number(operating.high),
             "low_in_flight": _in_flight(verdict, operating.low),
             "high_in_flight": _in_flight(verdict, operating.high),
-            "low_noise": None,
-            "high_noise": None,
+            **_interval(sure.of("low"), "low_"),
+            **_interval(sure.of("high"), "high_"),
             "limited_by": operating.band_limited_by,
         },
-        "tight_band": {"status": "not_established", "low": None, "high": None},
+        "tight_band": {
+            "status": "found" if sure.tight else "not_established",
+            "low": number(sure.tight[0] if sure.tight else None),
+            "high": number(sure.tight[1] if sure.tight else None),
+            **_interval(sure.of("tight_low"), "low_"),
+            **_interval(sure.of("tight_high"), "high_"),
+        },
         "saturation": {
             "status": saturation.status,
             "after": number(saturation.after),
             "at": number(saturation.at),
+            **_interval(sure.of("saturation")),
+            "support": number(sure.saturation_support),
+            "reason": saturation.reason,
         },
         "pressure": dict(zip(("low", "high"), map(number, pressure(verdict)), strict=True)),
         "failure": {
@@ -90,13 +102,30 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                 "name": each.name,
                 "n_slo": number(each.n_slo),
                 "n_slo_status": each.n_slo_status,
-                "n_slo_low": None,
+                "n_slo_low": number(each.end.low),
+                "n_slo_high": number(each.end.high),
                 "judged_at": number(each.judged_at),
                 "result": each.result,
                 "reason": each.reason,
             }
             for each in verdict.slo
         ],
+        "noise": {
+            "source": sure.source,
+            "reason": sure.reason,
+            "replicates": float(sure.replicates),
+            "repeats": None if verdict.curve is None else float(min(p.repeats for p in verdict.curve.points)),
+            "cv": None if verdict.curve is None else number(verdict.curve.cv),
+            "too_short": [number(users) for users in sure.too_short],
+        },
+        "book_end": None
+        if book_end is None
+        else {
+            "users": book_end.users,
+            "change": number(book_end.change),
+            "noise": number(book_end.noise),
+            "drifted": book_end.drifted,
+        },
         "advice": [float(users) for users in verdict.advice],
         "cross_checks": {
             "n_star": number(verdict.cross_checks.n_star),
@@ -135,8 +164,17 @@ def _in_flight(verdict: Verdict, users: float | None) -> float | None:
     return number(verdict.curve.in_flight_at(users))
 
 
-def _level(level: Level, metric: str) -> dict[str, Any]:
+def _interval(interval: Interval, prefix: str = "") -> dict[str, Any]:
+    """Both intervals of an edge, each two users or null."""
+    ends = {"noise": interval.noise, "grid": interval.grid}
+    return {f"{prefix}{name}": None if pair is None else [number(end) for end in pair] for name, pair in ends.items()}
+
+
+def _level(level: Level, verdict: Verdict) -> dict[str, Any]:
     grade, evidence = level.grade, level.grade.evidence
+    x = throughput(level, verdict.metric)
+    low, high = verdict.sure.throughput(level.users, x)
+    price = verdict.price
     return {
         "valid": grade.valid,
         "client_limited": grade.client_limited,
@@ -146,9 +184,10 @@ def _level(level: Level, metric: str) -> dict[str, Any]:
         "reasons": list(grade.reasons),
         "remark": level.remark,
         "evidence_of_failure": str(evidence) if evidence else None,
-        "x": number(throughput(level, metric)),
-        "x_low": None,
-        "x_high": None,
+        "x": number(x),
+        "x_low": number(low),
+        "x_high": number(high),
+        "cost_per_million": None if price is None else number(price.per_million(level.numbers.output_tok_s)),
         "e": number(level.numbers.error_rate),
         "think_s": number(level.think_s),
         "itl_mean_s": number(level.itl_mean_s),

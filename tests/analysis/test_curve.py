@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadband.analysis.curve import fit, metric_of, unimodal
+from loadband.analysis.curve import fit, metric_of
 from loadband.analysis.level import Grade
+from loadband.analysis.monotone import unimodal
 from tests.analysis.make_levels import ladder, level, verdict_of
 
 POSITIVE = st.floats(1, 1000)

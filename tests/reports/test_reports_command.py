@@ -48,7 +48,7 @@ def test_the_report_of_a_run(built: Built, capsys: pytest.CaptureFixture[str]) -
     assert lines[1].split()[0] == "users"
     assert lines[2].split()[0] == "2"
     assert any(line == "Found: the server ignores `ignore_eos`" for line in lines)
-    assert any(line.startswith("Best 8 users (8 in flight), operating point 8.") for line in lines)
+    assert any(line.startswith("Best 8 users (8 in flight), operating point 8") for line in lines)
     assert lines[-1] == f"Report: {built.path}/report/report.md"
     assert "\x1b" not in "".join(lines)
 

@@ -2,7 +2,8 @@ import pytest
 
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
-from reports.wording import summary, users
+from reports.people import users
+from reports.wording import summary
 from tests.analysis.make_levels import ladder, level, outage, verdict_of
 
 SHARP = {1: 10.0, 2: 20.0, 4: 40.0, 8: 80.0, 12: 120.0, 16: 121.0, 32: 121.0}
@@ -15,8 +16,9 @@ def first(levels: list[Level]) -> str:
 def test_the_sentence_people_come_for() -> None:
     levels = [level(n, x, n=1000, in_flight=n * 0.99) for n, x in SHARP.items()]
     assert first(levels) == (
-        "Best 12–13 users (11.9–12.9 in flight), operating point 12. Linear up to 12; saturated in (12, 16]. "
-        "Failure not reached up to 32 users: 0 errors in 7,000 requests, below 0.04% (95 %). No interval yet: one run."
+        "Best 12–13 users (11.9–12.9 in flight), operating point 12. Optimum between the tested levels 8 and 16; no "
+        "noise interval: one run, and nothing tells its seconds. Linear up to 12; saturated in (12, 16]. "
+        "Failure not reached up to 32 users: 0 errors in 7,000 requests, below 0.04% (95 %)."
     )
 
 
