@@ -103,8 +103,11 @@ def ended_inside(requests: pd.DataFrame, hold: Hold) -> pd.DataFrame:
 
 
 def prompt_tokens_inside(requests: pd.DataFrame, hold: Hold) -> float | None:
-    """Prompt tokens of ok and cut requests whose first token came in the hold: `seconds.csv` adds those that failed."""
-    first = requests["started_at"] + requests["ttft_s"]
+    """Prompt tokens of ok and cut requests whose first token came in the hold: `seconds.csv` adds those that failed.
+
+    Of an answer in one piece only the end is known.
+    """
+    first = requests["started_at"] + requests["ttft_s"].fillna(requests["e2e_s"])
     served = requests["status"].isin([Status.OK, Status.CUT])
     told = requests.loc[served & (first >= hold.begin) & (first <= hold.end), "prompt_tokens"]
     return float(told.sum()) if told.empty or told.notna().any() else None

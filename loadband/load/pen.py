@@ -213,6 +213,7 @@ class Pen:
                 self.answered.add(values[_SCENARIO])
                 if values[_E2E] is not None:
                     self._e2e.append(values[_E2E])
+                if values[_TTFT] is not None:
                     self._ttft.append(values[_TTFT])
             if status == Status.FAILED and values[_CLASS] != FailureClass.CLIENT:
                 self.totals.failed_by_server += 1

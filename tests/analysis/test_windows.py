@@ -45,6 +45,12 @@ def test_a_request_that_never_ended_is_in_no_level() -> None:
     assert windows.open_seconds(table, HOLD) == 0
 
 
+def test_prompt_tokens_count_where_the_first_token_came_and_of_one_piece_where_it_ended() -> None:
+    table = requests((100, 102), (100, 102), (100, 104), (100, 104))
+    told = table.assign(status="ok", prompt_tokens=[1.0, 10.0, 100.0, 1000.0], ttft_s=[1.0, np.nan, 3.5, np.nan])
+    assert windows.prompt_tokens_inside(told.assign(e2e_s=[2.0, 2.0, 4.0, 4.0]), HOLD) == 11.0
+
+
 def test_edge_seconds_count_by_their_covered_share() -> None:
     inside = windows.seconds_inside(seconds([(s, 1, 1, 100) for s in range(98, 106)]), HOLD)
     assert list(inside["weight"]) == pytest.approx([0.5, 1, 1, 0.25])

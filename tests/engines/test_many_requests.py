@@ -6,16 +6,13 @@ from dataclasses import dataclass
 import pytest
 from gevent.pool import Pool
 
-from loadband.load.exchange import Timeouts
 from loadband.record import Status
 from tests.engines.engine import LlamaCpp
-from tests.load.asking import Asker
+from tests.load.asking import PATIENT, Asker
 
 pytestmark = pytest.mark.process
 
 GENERATED = "llamacpp:tokens_predicted_total"
-PATIENT = Timeouts(connect_s=60, first_token_s=120, idle_s=60, total_s=180)
-"""The last of five hundred waits for all others, on a machine that may be doing other work."""
 PROMPTS = ("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total")
 
 

@@ -11,6 +11,9 @@ from loadband.load.says import Sampling
 
 DIALECT = dialect_of("openai-chat")
 
+PATIENT = Timeouts(connect_s=60, first_token_s=120, idle_s=60, total_s=180)
+"""For a machine that may be doing other work: the last of many waits for all others."""
+
 
 class Asker:
     """Sends requests one after the other over one kept connection."""

@@ -100,6 +100,13 @@ def test_a_record_survives_the_file(pen: Pen, tmp_path: Path) -> None:
     assert (row["output_tokens"], row["tpot_s"]) == ("0", ""), "unknown is empty, 0 is 0"
 
 
+def test_an_answer_without_a_first_token_has_no_say_in_the_ttft(pen: Pen) -> None:
+    pen.absorb(report(records=ended(record(e2e_s=2.0), record(e2e_s=2.0))), 1001.0)
+    assert pen.ttft_p95_s is None
+    pen.absorb(report(records=ended(record(e2e_s=2.0, ttft_s=0.5), record(e2e_s=1.0))), 1002.0)
+    assert pen.ttft_p95_s == 0.5
+
+
 def test_histograms_and_health_go_to_their_files(pen: Pen, tmp_path: Path) -> None:
     pen.absorb(report(histograms=[[2, 1000, "interactive", "itl", 3, 0.06, 0.01, 0.03, "-100:3"]], users=7), 1001.2)
     (histogram,) = rows(tmp_path, HISTOGRAMS)
