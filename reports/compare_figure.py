@@ -10,7 +10,7 @@ from loadband.analysis.comparison import Comparison
 from loadband.analysis.curve import throughput
 from reports.figure import INK, paper, span_users
 from reports.panels import OPERATING
-from reports.units import UNITS
+from reports.units import UNITS, axis
 
 COLOURS = ("#1d4ed8", "#b45309", "#0f766e", "#b91c1c", "#7c3aed", "#4d7c0f", "#be185d", "#0e7490")
 
@@ -40,7 +40,7 @@ def draw_comparison(comparison: Comparison) -> Figure:
         else:
             ax.plot([], [], "o-", color=colour, label=label)
     ax.set_ylim(bottom=0)
-    ax.set_xlabel("users", color=INK)
+    ax.set_xlabel(axis(comparison.sides[0].verdict), color=INK)
     ax.set_ylabel(UNITS[comparison.metric], color=INK)
     ax.legend(loc="lower right", frameon=False, fontsize=9)
     return figure

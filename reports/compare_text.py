@@ -19,7 +19,7 @@ from loadband.analysis.side import COMPARED
 from reports import cells
 from reports.cells import NOTHING
 from reports.console import PLAIN_WIDTH
-from reports.units import UNITS
+from reports.units import UNITS, axis, spoken
 
 HEADERS = {
     "output_tok_s": "output tokens/s", "req_s": "req/s", "ttft_p50_s": "TTFT p50", "ttft_p95_s": "TTFT p95",
@@ -44,11 +44,14 @@ def print_comparison(comparison: Comparison, judged: Sequence[Ruling], code: int
     for note in _few(comparison.notes):
         console.print(Text(f"Note: {note}", style="yellow" if terminal else ""), soft_wrap=not terminal)
     console.print()
+    first = comparison.sides[0].verdict
     for sentence in answer(comparison):
-        console.print(Text(sentence, style="bold" if terminal else ""), soft_wrap=not terminal)
+        console.print(Text(spoken(sentence, first), style="bold" if terminal else ""), soft_wrap=not terminal)
     for each in judged:
         word = each.result.upper() if each.result == FAILED else each.result
-        console.print(Text(f"Gate {each.gate}, {each.run}: {word}, {each.reason}."), soft_wrap=not terminal)
+        console.print(
+            Text(f"Gate {each.gate}, {each.run}: {word}, {spoken(each.reason, first)}."), soft_wrap=not terminal
+        )
     console.print(f"Exit code {code}.")
 
 
@@ -59,7 +62,7 @@ def _few(notes: Sequence[str]) -> list[str]:
 
 def _chain(comparison: Comparison) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1))
-    for header, side in (("run", "left"), ("change", "left"), ("users", "right"),
+    for header, side in (("run", "left"), ("change", "left"), (axis(comparison.sides[0].verdict), "right"),
                          (UNITS[comparison.metric], "right"), ("to the previous", "right"), ("to the first", "right"),
                          ("confidence", "left")):  # fmt: skip
         table.add_column(header, justify="right" if side == "right" else "left", overflow="fold")
@@ -85,7 +88,13 @@ def _levels(comparison: Comparison, place: int) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1))
     found = {(each.metric, each.users): each for each in comparison.effects[place - 1]}
     shown = [metric for metric in SHOWN if any((metric, users) in found for users in comparison.levels)]
-    for header in ("users", "before", "after", HEADERS[comparison.metric], *(HEADERS[each] for each in shown)):
+    for header in (
+        axis(comparison.sides[0].verdict),
+        "before",
+        "after",
+        HEADERS[comparison.metric],
+        *(HEADERS[each] for each in shown),
+    ):
         table.add_column(header, justify="right")
     for users in comparison.levels:
         main = found.get((comparison.metric, users))

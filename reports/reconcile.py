@@ -22,6 +22,7 @@ from loadband.analysis.verdict_json import number
 from reports import cells
 from reports.arguments import Parser, add_threshold
 from reports.console import PLAIN_WIDTH
+from reports.units import spoken
 
 LABELS = {
     "completed": "successes", "failed": "failures", "duration_s": "duration", "req_s": "requests/s",
@@ -51,7 +52,7 @@ def _show(told: Reconciled) -> None:
     title = (
         f"{told.analysis.title}, {people(told.level.users)}{worth}: {told.requests:,} requests that ended in the hold"
     )
-    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(Text(spoken(title, told.analysis.verdict), style="italic"), soft_wrap=True)
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("")
     for name in ("Loadband", *told.theirs):

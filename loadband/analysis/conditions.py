@@ -22,8 +22,9 @@ import pandas as pd
 from loadband.analysis import windows
 from loadband.record import Status
 
-PLAIN = ("model", "api", "mix", "prompts", "prompt_tokens", "long_context_tokens", "turns", "think_time", "nonce",
-         "dataset", "shared_prefix")  # fmt: skip
+PLAIN = ("model", "api", "stream", "prompts", "prompt_tokens", "long_context_tokens", "turns", "think_time", "nonce")
+OPTIONAL = ("abandon", "dataset")
+"""Null where it was not asked for, which is not unknown."""
 SAMPLING = ("max_tokens", "temperature", "ignore_eos")
 LENGTHS = (("prompt_length", "prompt_tokens"), ("answer_length", "output_tokens"))
 """Name of a condition, column of `requests.csv`."""
@@ -71,21 +72,30 @@ class Difference:
 
 
 def conditions_of(run: Mapping[str, Any], requests: pd.DataFrame) -> Conditions:
-    """From `run.json` and the requests of a run."""
-    told = {key: run.get(key) for key in PLAIN}
-    told["mix"] = _shares(run.get("mix") or dict.fromkeys(run.get("scenarios") or (), 1.0))
-    told |= {key: (run.get("sampling") or {}).get(key) for key in SAMPLING}
-    told["arrival"] = (run.get("plan") or {}).get("arrival")
-    told["server_version"] = (run.get("server") or {}).get("version") or (run.get("server") or {}).get("header")
+    """From `run.json`, whatever stands in it, and the requests of a run."""
+    told = {key: run.get(key) for key in PLAIN} | {key: _dict(run, "sampling").get(key) for key in SAMPLING}
+    told |= {key: "none" if run[key] is None else run[key] for key in OPTIONAL if key in run}
+    if dataset := _dict(run, "dataset"):
+        told["dataset"] = dataset.get("digest") or dataset.get("requests")
+    plan, server = _dict(run, "plan"), _dict(run, "server")
+    told["mix"] = _shares(_dict(run, "mix") or dict.fromkeys(run.get("scenarios") or (), 1.0))
+    told["levels_of"] = None if not plan else "requests/s" if plan.get("rates") else "users"
+    told["arrival"] = plan.get("arrival")
+    told["server_version"] = server.get("version") or server.get("header")
     sources = requests.loc[requests["status"] == Status.OK, "token_source"].value_counts()
     told["token_source"] = str(sources.index[0]) if len(sources) else None
     words = {key: _word(value) for key, value in told.items() if value not in (None, "", {}, [])}
     settings = flags_of(run.get("server_args"))
-    for key, value in (run.get("labels") or {}).items():
+    for key, value in _dict(run, "labels").items():
         settings[f"label_{key}" if key in words or settings.get(key, str(value)) != str(value) else key] = str(value)
-    told_beside = {key: run.get(key) for key in BESIDE} | {"hold": (run.get("plan") or {}).get("hold")}
+    told_beside = {key: run.get(key) for key in BESIDE} | {"hold": plan.get("hold")}
     beside = {key: _word(value) for key, value in told_beside.items() if value not in (None, "", {}, [])}
     return Conditions(words, settings, _lengths(requests), beside)
+
+
+def _dict(run: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = run.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _shares(mix: Mapping[str, float]) -> str:

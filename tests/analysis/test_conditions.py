@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 
 from loadband.analysis.conditions import conditions_of, differences, flags_of, known_keys, remarks
+from loadband.analysis.run_facts import sound_facts
 
 RUN: dict[str, Any] = {
     "model": "m", "api": "openai-chat", "scenarios": ["interactive"], "mix": {"interactive": 1}, "prompts": "ab12",
     "prompt_tokens": "50-200", "think_time": "0.5-2", "sampling": {"max_tokens": "64-448", "temperature": 0.7},
     "server": {"version": "0.11.0"}, "host": "http://a:8000", "labels": {"gpu": "a100"},
     "server_args": "serve m --max-num-seqs 8 --enable-prefix-caching --port 8000 --api-key s3cret",
-    "plan": {"hold": "60s"},
+    "plan": {"hold": "60s", "levels": [1, 2]}, "abandon": None, "dataset": None, "stream": True,
 }  # fmt: skip
 
 
@@ -45,6 +46,10 @@ def found(change: dict[str, Any], **changed: Any) -> list[str]:
         ({"mix": {"interactive": 7, "long_context": 3}}, ["mix interactive=1 → interactive=0.7, long_context=0.3"]),
         ({"mix": {"interactive": 5.0}}, []),
         ({"mix": None}, []),
+        ({"abandon": "5%@2s"}, ["abandon none → 5%@2s"]),
+        ({"dataset": {"file": "b.jsonl", "digest": "ff", "requests": 9}}, ["dataset none → ff"]),
+        ({"stream": False}, ["stream true → false"]),
+        ({"plan": {"levels": [], "rates": [1, 2], "arrival": "poisson"}}, ["levels_of users → requests/s"]),
         ({"host": "http://b:9000", "seed": 7}, []),
     ],
 )  # fmt: skip
@@ -54,6 +59,15 @@ def test_a_condition_is_named(change: dict[str, Any], says: list[str]) -> None:
 
 def test_what_an_older_file_does_not_tell_is_unlike_nothing() -> None:
     assert found({"server": None, "prompts": None, "sampling": None}) == []
+
+
+@pytest.mark.parametrize("value", [None, 5, "x", [], [1], {}, {"x": []}, True])
+@pytest.mark.parametrize("key", sorted(RUN))
+def test_whatever_stands_in_the_file_is_no_traceback(key: str, value: Any) -> None:
+    run, _ = sound_facts(RUN | {key: value})
+    strange = conditions_of(run, requests())
+    differences(conditions_of(RUN, requests()), strange)
+    remarks(strange, strange)
 
 
 def test_lengths_are_those_that_were_measured() -> None:

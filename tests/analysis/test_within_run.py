@@ -48,6 +48,14 @@ def test_the_error_of_a_percentile_is_that_of_other_holds(percent: float | None)
     assert float(np.mean(told)) == pytest.approx(true, rel=0.25)
 
 
+def test_a_million_requests_fit() -> None:
+    """Counted by ranks: the error is that of so many, and neither memory nor time goes with their square."""
+    random = np.random.default_rng(1)
+    values, at = random.lognormal(0.0, 0.5, 1_000_000), np.linspace(0, 1, 1_000_000, endpoint=False)
+    noise = request_noise(values, at, 40, 95.0)
+    assert noise is not None and noise.error == FLOOR
+
+
 def test_a_hold_below_six_requests_tells_nothing() -> None:
     assert rate_noise(series(1, 59), 10.0) is None
     assert rate_noise(series(1, 61), 10.0) is not None

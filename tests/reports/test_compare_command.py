@@ -8,6 +8,7 @@ import pytest
 
 from reports.__main__ import main
 from tests.analysis.build_history import write_history
+from tests.analysis.build_open import Open, build_open
 from tests.analysis.build_run import Build, Server, build_run
 
 BUILD = Build(levels=(2, 4, 8, 16, 32), hold_s=60.0)
@@ -138,3 +139,18 @@ def test_another_tools_result_can_be_a_side(here: Path, capsys: pytest.CaptureFi
     assert main(["compare", str(results / "guidellm" / "benchmarks.json"), str(results / "evalscope")]) == 0
     assert main(["curve", str(results / "evalscope")]) == 0
     assert "Note: results of evalscope perf" in capsys.readouterr().out
+
+
+def test_open_loops_are_compared_over_their_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, seed in (("one", 1), ("two", 2)):
+        build_open(tmp_path / name, Open((1.0, 2.0, 3.0), (60.0,) * 3, seed=seed))
+    assert main(["compare", str(tmp_path / "one"), str(tmp_path / "two")]) == 0
+    lines = said(capsys)
+    assert lines[0].split()[:3] == ["run", "change", "requests/s"]
+    (told,) = [line for line in lines if line.startswith("two against one: ")]
+    assert " at 1, 2, 3 requests/s" in told
+    assert main(["reconcile", str(tmp_path / "one"), "--at", "2"]) == 0
+    assert ", 2 requests/s: " in capsys.readouterr().out
+    closed = build_run(tmp_path / "closed", Build(levels=(1, 2, 3), hold_s=20.0))
+    assert main(["compare", str(tmp_path / "one"), str(closed.path)]) == 3
+    assert "levels_of requests/s → users" in capsys.readouterr().err
