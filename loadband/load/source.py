@@ -25,6 +25,9 @@ MOST_OPEN = 4096
 
 SPARE_DESCRIPTORS = 256
 
+AHEAD_S = 0.1
+"""An arrival writes its prompt so long before its moment: a long text must not delay it."""
+
 NOTICE_S = 0.2
 """How often a source that waits looks whether another step is in force; steps are told earlier than that."""
 
@@ -56,7 +59,7 @@ class SourceUser(ModelUser):
         while True:
             mark = self.session.step
             for number, planned in self._planned(mark):
-                if not self._wait_until(planned, mark):
+                if not self._wait_for(planned, mark):
                     break
                 self.session.gate.wait()
                 self._admit(mark, number, planned)
@@ -77,13 +80,13 @@ class SourceUser(ModelUser):
         for number, moment in share(moments, self.number, work.workers):
             yield number, mark.starts_at + moment
 
-    def _wait_until(self, planned: float, mark: StepMark) -> bool:
-        """Wait for a moment; False when it lies in the next step already."""
+    def _wait_for(self, planned: float, mark: StepMark) -> bool:
+        """Wait until it is time to make an arrival ready; False when its moment lies in the next step already."""
         while True:
             following = self.session.step
             if following is not mark and planned >= following.starts_at:
                 return False
-            left = planned - self.session.wall()
+            left = planned - AHEAD_S - self.session.wall()
             if left <= 0:
                 return True
             gevent.sleep(min(left, NOTICE_S))

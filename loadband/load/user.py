@@ -123,9 +123,10 @@ class ModelUser(User):
     def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int, turn: int | None = None) -> Reply:
         """Send one request and read its answer to the end; however it ends, it is booked. `turn` counts from 1."""
         session = self.session
-        session.gate.wait()
         body = session.dialect.body(session.sampling, messages, max_tokens)
         request = whole_request(session.head, body)
+        self._await_moment()
+        session.gate.wait()
         leave_s = session.leaving.patience_s(session.work.seed, self.number, self.conversations, turn or 1)
         exchange = Exchange(
             self._connected(), session.dialect, session.timeouts, session.wall_offset,
@@ -155,6 +156,12 @@ class ModelUser(User):
             self._tell_locust(record, exchange.answer.size)
         self._back_off(record)
         return Reply(record, "".join(exchange.answer.text))
+
+    def _await_moment(self) -> None:
+        """In an open loop: be ready a little early, and begin when the schedule says."""
+        if self.arrival is not None:
+            while (left := self.arrival.planned - self.session.wall()) > 0:
+                gevent.sleep(left)
 
     def _back_off(self, record: Record) -> None:
         """After a failure that came at once, keep from asking again at once. Arrivals come when they come."""
