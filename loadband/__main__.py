@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from loadband.errors import ExitCode, LoadbandError, UsageError, exit_with
 from loadband.sim import profile as profiles
 from loadband.sim.server import simulate
+from loadband.tuning.doctor.command import add_doctor, run_doctor
 
 
 def command_line(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -29,6 +30,7 @@ def command_line(words: Sequence[str] | None = None) -> argparse.Namespace:
     sim.add_argument("--max-num-batched-tokens", type=int, help="tokens of a step, instead of the profile's")
     sim.add_argument("--seed", type=int, default=1, help="the same seed draws the same answers and step times")
     sim.add_argument("--die-with-parent", action="store_true", help="end when standard input ends")
+    add_doctor(commands)
     return parser.parse_args(words)
 
 
@@ -84,8 +86,9 @@ def run_simulation(options: argparse.Namespace) -> int:
 
 def main() -> int:
     """Run the command."""
+    options = command_line()
     try:
-        return run_simulation(command_line())
+        return run_doctor(options) if options.command == "doctor" else run_simulation(options)
     except LoadbandError as error:
         exit_with(error)
 

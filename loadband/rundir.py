@@ -16,7 +16,9 @@ repeats drain_s warmup_s stop_when_lost until_failure` with `hold` = `auto`, `90
 automatic time; an open loop has `rates` in requests/s and no `levels`), `slo` and `abandon` (text or null), `dataset`
 (null, or `file requests digest bad_lines`), `labels` (key -> value), `server_args`, `timeouts` (`connect_s
 first_token_s idle_s total_s`), `workers` (list of `name host cores clock_offset_s clock_error_s`), `probe` (requests
-and tokens sent before load), `findings` (list of sentences about the target), `server` (what it told of itself).
+and tokens sent before load), `findings` (list of sentences about the target), `doctor` (null, or a list of `check mark
+said next values` with `mark` = `good warn bad unknown`), `link` (null, or `connect_min_s connect_median_s
+round_trip_min_s round_trip_median_s`), `server` (what it told of itself).
 """
 
 import csv

@@ -63,13 +63,15 @@ def parse_address(host: str | None) -> Address:
         parts = urlsplit(host if "://" in host else f"http://{host}")
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"-H is no address ({error}): write -H http://HOST:PORT") from None
+        raise UsageError(f"the target is no address ({error}): write http://HOST:PORT") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"'{parts.scheme}://{parts.hostname or ''}' is no target: write -H http://HOST:PORT")
+        raise UsageError(f"'{parts.scheme}://{parts.hostname or ''}' is no target: write http://HOST:PORT")
     if parts.username or parts.password:
-        raise UsageError("credentials in -H would end in files: leave them out and set LOADBAND_API_KEY instead")
+        raise UsageError(
+            "credentials in the address would end in files: leave them out and set LOADBAND_API_KEY instead"
+        )
     if parts.query or parts.fragment:
-        raise UsageError("-H ends with the path: leave out what stands behind ? or #")
+        raise UsageError("the address ends with the path: leave out what stands behind ? or #")
     tls = parts.scheme == "https"
     base_path = parts.path.rstrip("/").removesuffix("/v1")  # the usual base URL of OpenAI clients
     return Address(parts.hostname, port or (443 if tls else 80), tls, base_path)

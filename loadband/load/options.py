@@ -255,6 +255,11 @@ def _add_timeouts(group: Any) -> None:
 
 
 def _add_results(group: Any) -> None:
+    _add(
+        group, "doctor", action=argparse.BooleanOptionalAction, default=True,
+        help="look at server, link and client for a moment before load: what would a run stumble over, what will its "
+        "numbers mean? Default on; python -m loadband doctor asks more",
+    )  # fmt: skip
     _add(group, "run-dir", metavar="DIR", help="directory for the run's files. Default runs/<time>-<target>")
     _add(
         group, "label", metavar="KEY=VALUE", action="append", type=checked(plan.parse_label),

@@ -8,6 +8,7 @@ Whatever would fail every request of the run is said here, in one line with the 
 
 import json
 from dataclasses import dataclass, field
+from enum import StrEnum
 from http.client import HTTPException
 from typing import Any
 
@@ -29,6 +30,15 @@ ANSWER_TOKENS = 8
 
 CALIBRATION_CHARACTERS = 600
 """Length of the text that tells what a character costs."""
+
+
+class Stage(StrEnum):
+    """What the probe was about when it ended: where it raised, what it could not get past."""
+
+    MODELS = "models"
+    KEY = "key"
+    ANSWER = "answer"
+    DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +73,16 @@ class Found:
     """What the server tells of itself."""
     findings: list[str] = field(default_factory=list)
     """Sentences for the report."""
+    exchanges: list[Exchange] = field(default_factory=list)
+    """The requests that were sent, in order, over one kept connection: what they tell need not be asked again."""
     requests: int = 0
-    """Requests the probe sent, and their tokens: the server counted them too."""
+    """Requests sent before load, and their tokens: the server counted them too."""
     prompt_tokens: int = 0
     output_tokens: int = 0
 
 
 class Probe:
-    """One look at the target."""
+    """One look at the target, over one kept connection. Whoever makes it closes it."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -80,16 +92,20 @@ class Probe:
         self._connection = Connection(self._address, target.timeouts.connect_s)
         self._limits: dict[str, int | None] = {}
         self.found = Found()
+        self.stage = Stage.MODELS
 
     def run(self) -> Found:
         """Ask. Raises UsageError for what a person can mend, UnreachableError for a target that is not there."""
-        try:
-            self.found.model = self._choose_model(self._offered_models())
-            self.found.context_limit = self._limits.get(self.found.model)
-            self._calibrate(self._try_request())
-        finally:
-            self._connection.close()
+        self.found.model = self._choose_model(self._offered_models())
+        self.found.context_limit = self._limits.get(self.found.model)
+        self.stage = Stage.ANSWER
+        self._calibrate(self._try_request())
+        self.stage = Stage.DONE
         return self.found
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def _offered_models(self) -> list[str] | None:
         """Names of `/v1/models`; None when the server has no such list."""
@@ -157,14 +173,14 @@ class Probe:
         self.found.ignore_eos = wanted is not False and self._dialect.takes_ignore_eos
         if wanted and not self._dialect.takes_ignore_eos:
             raise UsageError(f"{self._dialect.name} has no ignore_eos: leave out --ignore-eos")
-        exchange = self._ask("")
+        exchange = self.ask("")
         if _refused(exchange) and _names(exchange, "stream_options", "include_usage"):
             self.found.include_usage = False
             self.found.findings.append("the server does not take stream_options: tokens are counted events")
-            exchange = self._ask("")
+            exchange = self.ask("")
         if _refused(exchange) and wanted is None and self.found.ignore_eos:
             self.found.ignore_eos = False
-            exchange = self._ask("")
+            exchange = self.ask("")
         if exchange.failure is None and wanted is not False and not self.found.ignore_eos:
             self.found.findings.append("the server does not take ignore_eos: answers may be shorter than asked")
         if exchange.failure is not None:
@@ -178,22 +194,31 @@ class Probe:
             return
         for number, kind in enumerate(KINDS):
             text = passage(kind, CALIBRATION_CHARACTERS, self._book.source(0, number))
-            counted = self._ask(text).answer.usage.prompt_tokens
+            counted = self.ask(text).answer.usage.prompt_tokens
             if counted is not None and counted > bare:
                 self.found.tokens_per_character[kind] = (counted - bare) / len(text)
 
-    def _ask(self, text: str) -> Exchange:
-        number = self.found.requests = self.found.requests + 1
-        content = f"{self._book.nonce(0, 0, number)} {text}".strip()
+    def ask(self, text: str, max_tokens: int = ANSWER_TOKENS) -> Exchange:
+        """One request of the run's kind, behind a mark that no other begins with; however it ends, it is counted."""
+        return self.ask_again(f"{self.nonce()} {text}".strip(), max_tokens)
+
+    def nonce(self) -> str:
+        """A mark that no other request begins with."""
+        return self._book.nonce(0, 0, self.found.requests + 1)
+
+    def ask_again(self, content: str, max_tokens: int, *, ignore_eos: bool | None = None) -> Exchange:
+        """One request with exactly this content; `ignore_eos` None: as the run will ask."""
         messages = [{"role": "user", "content": content}]
         sampling = Sampling(
-            self.found.model, self._target.temperature, ignore_eos=self.found.ignore_eos,
-            include_usage=self.found.include_usage,
+            self.found.model, self._target.temperature, include_usage=self.found.include_usage,
+            ignore_eos=self.found.ignore_eos if ignore_eos is None else ignore_eos,
         )  # fmt: skip
         head = request_head(self._dialect.path(self.found.model), self._address, self._target.key)
-        body = self._dialect.body(sampling, messages, ANSWER_TOKENS)
+        body = self._dialect.body(sampling, messages, max_tokens)
         echo = self._dialect.echo(messages)
         exchange = Exchange(self._connection, self._dialect, self._target.timeouts, echo=echo)
+        self.found.requests += 1
+        self.found.exchanges.append(exchange)
         exchange.run(whole_request(head, body))
         usage = exchange.answer.usage
         self.found.prompt_tokens += usage.prompt_tokens or 0
@@ -206,7 +231,9 @@ class Probe:
             return self._key_error(status, failure.message)
         if status == 404:
             where = f"{url}{self._dialect.path(self.found.model)}"
-            return UsageError(f"{where} answers 404 ({sentence}): check the path in -H and --model {self.found.model}")
+            return UsageError(
+                f"{where} answers 404 ({sentence}): check the path of the address and --model {self.found.model}"
+            )
         if status is not None and 400 <= status < 500 and failure.failure_class != FailureClass.THROTTLED:
             return UsageError(
                 f"{url} refuses the request ({status}: {sentence}): change --model, --max-tokens or --prompt-tokens"
@@ -216,6 +243,7 @@ class Probe:
         )
 
     def _key_error(self, status: int, sentence: str) -> UsageError:
+        self.stage = Stage.KEY
         has = "refuses the key in" if self._target.key else "wants a key: set"
         return UsageError(f"{self._address.url} {has} {self._target.key_variable} ({status}: {self._clean(sentence)})")
 
@@ -225,7 +253,11 @@ class Probe:
 
 def probe(target: Target) -> Found:
     """Look at the target once."""
-    return Probe(target).run()
+    look = Probe(target)
+    try:
+        return look.run()
+    finally:
+        look.close()
 
 
 def limit_of(model: dict[str, Any]) -> int | None:

@@ -26,12 +26,13 @@ from loadband.load.connection import parse_address
 from loadband.load.dataset_file import dataset_of
 from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
 from loadband.load.options import Frozen
-from loadband.load.probe import Found, Target, probe
+from loadband.load.probe import Found, Probe, Target
 from loadband.load.progress import Progress
 from loadband.load.roll import Roll
 from loadband.load.run_json import words_of
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
+from loadband.tuning.doctor.before_load import Preflight, needs_of, preflight
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FORKED_WITHIN_S = 60.0
@@ -62,6 +63,7 @@ class Steward:
         """Between a stop and the last reports of that test."""
         self._progress = Progress()
         self._found: Found | None = None
+        self._preflight = Preflight()
         self._run_id = ""
         self._ramp: float | None = options.spawn_rate
         self.dataset = dataset_of(options)
@@ -101,7 +103,7 @@ class Steward:
         conductor = Conductor(self._environment, self._roll, self.plan, self._ramp, self._progress)
         work = self._work(found)
         told = self._hand_out(found)
-        conductor.begin(self._path(), work, found, words_of(self._options, work) | told)
+        conductor.begin(self._path(), work, found, words_of(self._options, work) | told | self._preflight.run_words)
         self.conductor = conductor
 
     def _hand_out(self, found: Found) -> dict[str, Any]:
@@ -174,22 +176,32 @@ class Steward:
         self._environment.process_exit_code = subprocess.run(command, cwd=CHECKOUT, check=False).returncode
 
     def _probe(self) -> Found:
+        """Look at the target, and with `--doctor` at what a run on it would meet. Raises LoadbandError."""
         self._run_id = uuid.uuid4().hex[:12]
-        return probe(
-            Target(
-                host=self._environment.host,
-                model=self._options.model or None,
-                key=os.environ.get(self._key_variable() or ""),
-                key_variable=self.frozen.api_key_env,
-                temperature=self._options.temperature,
-                ignore_eos=self._options.ignore_eos,
-                timeouts=timeouts_of(self._options),
-                run_id=self._run_id,
-                api=self._options.api,
-                path=self.frozen.path,
-                stream=self._options.stream,
-            )
+        target = Target(
+            host=self._environment.host,
+            model=self._options.model or None,
+            key=os.environ.get(self._key_variable() or ""),
+            key_variable=self.frozen.api_key_env,
+            temperature=self._options.temperature,
+            ignore_eos=self._options.ignore_eos,
+            timeouts=timeouts_of(self._options),
+            run_id=self._run_id,
+            api=self._options.api,
+            path=self.frozen.path,
+            stream=self._options.stream,
         )
+        look = Probe(target)
+        try:
+            found = look.run()
+            if self._options.doctor:
+                self._preflight = preflight(look, target, needs_of(self._options, self.plan, self.mix, self.dataset))
+        finally:
+            look.close()
+        for sentence in self._preflight.findings:
+            self._progress.say(f"found: {sentence}")
+        found.findings += self._preflight.findings
+        return found
 
     def _key_variable(self) -> str | None:
         """A key goes to the host of the command line alone: the form of the web UI can name any."""

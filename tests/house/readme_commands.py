@@ -14,7 +14,7 @@ README = ROOT / "README.md"
 TOOLS = frozenset({"make", "python", "locust", ".", "export", "docker", "curl", "git", "pip", "cd", "helm", "kubectl"})
 """A block whose first word is one of these holds commands, one a line."""
 
-EXAMPLES = ("qwen2.5-32b-q4 at ",)
+EXAMPLES = ("qwen2.5-32b-q4 at ", "http://127.0.0.1:18325\n")
 """How a block begins that shows what a command prints."""
 
 SMALL = (

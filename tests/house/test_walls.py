@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 OURS = ("loadband", "scenarios", "reports", "locustfile", "tests", "deploy", "benchmarks")
 CODE = ("loadband", "scenarios", "reports", "tests", "deploy", "benchmarks")
 HEAVY = ("pandas", "matplotlib", "plotly", "transformers", "scipy", "rich", "loadband.analysis", "reports")
+DOCTORS_JUDGES = ("check", "seen", "needs", "told", "words", "judge_answers", "judge_client", "judge_link",
+                  "judge_server", "judge_streams")  # fmt: skip
 MAX_LINES = 300
 
 
@@ -81,6 +83,28 @@ WALLS = [
         ("from loadband.analysis import curve", "import reports", "from ..analysis.windows import cut",
          "def late():\n    import loadband.analysis.verdict"),
         ("import locust", "from loadband.slo import parse_slo", "subprocess.run([sys.executable, '-m', 'reports'])"),
+    ),
+    Wall(
+        "the analysis never imports what tunes: only files pass from one to the other",
+        ("loadband/analysis",),
+        keeps_out("loadband.tuning"),
+        ("from loadband.tuning.doctor import check", "from ..tuning import doctor"),
+    ),
+    Wall(
+        "the doctor asks with the load half's sockets, and imports neither Locust nor the analysis",
+        ("loadband/tuning/doctor",),
+        keeps_out("locust", "loadband.analysis", "reports", "scenarios", "locustfile"),
+        ("from locust import events", "from loadband.analysis import curve", "import reports"),
+        ("from loadband.load.probe import Probe", "import gevent", "from rich.table import Table"),
+    ),
+    Wall(
+        "the doctor's judges are pure: values in, checks out",
+        tuple(f"loadband/tuning/doctor/{name}.py" for name in DOCTORS_JUDGES),
+        keeps_out("gevent", "geventhttpclient", "socket", "time", "loadband.load.connection", "loadband.load.exchange",
+                  "loadband.load.probe", "loadband.tuning.doctor.ask_link", "loadband.tuning.doctor.ask_answers",
+                  "loadband.tuning.doctor.ask_pages", "loadband.tuning.doctor.ask_client"),
+        ("import socket", "from loadband.load.probe import Probe", "from loadband.tuning.doctor import ask_link"),
+        ("from loadband.load.distribution import Distribution", "from statistics import median"),
     ),
     Wall(
         "the load half needs neither pandas, matplotlib, plotly, transformers, SciPy nor rich",

@@ -44,7 +44,7 @@ def test_addresses_as_people_write_them(written: str, url: str) -> None:
         (None, "-H"),
         ("", "-H"),
         ("ftp://gpu1", "ftp"),
-        ("http://", "-H"),
+        ("http://", "no target"),
         ("http://gpu1:port", "port"),
         ("http://gpu1:99999", "port"),
         ("http://[::1:8000", "IPv6"),
