@@ -3,7 +3,7 @@
 Model. Logarithms of values are normal about the run's true one. The change is the difference of the means of ln value,
 its interval +- t s sqrt(1/k + 1/m) at 95 %, of k baseline values against m. With at least three baseline values at a
 level s is the standard deviation between repeats, pooled over the compared levels, not below 1 %; for one level and
-k = 3, m = 1 that is +-4.97 s. Otherwise s of a side is its noise within the run (`within_run`), the degrees those of
+k = 3, m = 1 that is +-4.97 s. Otherwise s of a side is its noise within the run (`hold_noise`), the degrees those of
 Welch and Satterthwaite; that sees nothing of what differs between two runs, and says so. Where several levels are
 compared, each interval is at 1 - 5 %/levels (Bonferroni), so that the throughput of two equal runs is called different
 once in twenty times in all, not once per level; all the other numbers together once more in twenty. A difference counts
@@ -21,8 +21,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from loadband.analysis.bounds import wilson
-from loadband.analysis.side import COMPARED, Side, value_of
-from loadband.analysis.within_run import FLOOR, Noise
+from loadband.analysis.side import COMPARED, Noise, Side, value_of
 
 CERTAIN = 0.95
 FEWEST_REPEATS = 3
@@ -66,7 +65,7 @@ def effects(before: Sequence[Side], after: Side, levels: Sequence[float]) -> tup
     for metric in COMPARED[:-1]:
         samples = [(users, _values(before, users, metric), _values([after], users, metric)) for users in levels]
         told = [(users, one, other) for users, one, other in samples if one and other]
-        pooled = _pooled([one for _, one, _ in told])
+        pooled = _pooled([one for _, one, _ in told], after.verdict.thresholds.noise_floor)
         family = len(told) * (1 if metric == throughput else len(COMPARED) - 1)
         found += [_effect(metric, users, (one, other), pooled, family) for users, one, other in told]
     family = len(levels) * (len(COMPARED) - 1)
@@ -88,14 +87,14 @@ def _values(sides: Sequence[Side], users: float, metric: str) -> Sample:
     return found
 
 
-def _pooled(samples: Sequence[Sample]) -> Noise | None:
+def _pooled(samples: Sequence[Sample], floor: float) -> Noise | None:
     """Standard deviation between repeats over all levels with three or more of them."""
     groups = [np.array([value for value, _ in sample]) for sample in samples if len(sample) >= FEWEST_REPEATS]
     if not groups:
         return None
     degrees = sum(group.size - 1 for group in groups)
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
-    return Noise(max(math.sqrt(squares / degrees), FLOOR), degrees)
+    return Noise(max(math.sqrt(squares / degrees), floor), degrees)
 
 
 def _effect(

@@ -43,12 +43,11 @@ def hold_noise(
     data: HoldData, e2e_s: float | None, slo: tuple[Limit, ...], limits: Thresholds, step: int
 ) -> HoldNoise | None:
     """Replicates of a hold; None when it is too short to be cut, or nothing ended in it. The same for the same step."""
-    tokens = windows.series(data.seconds, data.hold, "output_tokens_ok", "output_tokens_cut")
-    if tokens.size < FEWEST_SECONDS or not e2e_s:
+    blocks = blocks_of(data, e2e_s, limits, step)
+    if blocks is None or not e2e_s:
         return None
-    blocks = _Blocks(tokens, math.ceil(data.hold.begin), cut(tokens, e2e_s, limits), limits.replicate_count, step)
     ok = data.ok()
-    x = blocks.ratio(blocks.sums(blocks.of_second, tokens), blocks.length)
+    x = blocks.ratio(blocks.sums(blocks.of_second, _tokens(data)), blocks.length)
     served = blocks.ratio(blocks.counts(blocks.places(ok)), blocks.length)
     timed = ok[ok["e2e_s"].notna()]
     return HoldNoise(
@@ -59,7 +58,19 @@ def hold_noise(
     )
 
 
-def _value(limit: Limit, data: HoldData, blocks: "_Blocks") -> Floats:
+def blocks_of(data: HoldData, e2e_s: float | None, limits: Thresholds, step: int) -> "Blocks | None":
+    """The hold in blocks; None when it is too short to be cut, or nothing ended in it."""
+    tokens = _tokens(data)
+    if tokens.size < FEWEST_SECONDS or not e2e_s:
+        return None
+    return Blocks(tokens, math.ceil(data.hold.begin), cut(tokens, e2e_s, limits), limits.replicate_count, step)
+
+
+def _tokens(data: HoldData) -> Floats:
+    return windows.series(data.seconds, data.hold, "output_tokens_ok", "output_tokens_cut")
+
+
+def _value(limit: Limit, data: HoldData, blocks: "Blocks") -> Floats:
     """The quantity of a limit, as `measure_limit` has it."""
     ok, failed = data.ok(), data.server_failed()
     if limit.scenario:
@@ -102,7 +113,7 @@ def _lag1(values: Floats) -> float:
     return min(max(float(centred[:-1] @ centred[1:]) / total, 0.0), 0.99) if total > 0 else 0.0
 
 
-class _Blocks:
+class Blocks:
     """A hold in blocks, and statistics of holds made of blocks that were drawn again."""
 
     def __init__(self, tokens: Floats, begin: int, cut_in: tuple[int, float], replicates: int, step: int) -> None:

@@ -1,10 +1,11 @@
 """Throughput at a side's operating point, with its noise; and the factor between two of them.
 
-Model. Of each side 200 replicates are drawn: every level's ln X is moved by its standard error (between repeats, else
-within the run), its mean E2E the other way (in a closed loop users = X_req (R + Z)), the curve is fitted anew and the
-operating point sought anew, under the same bounds of SLO and failure point. The interval of a factor is that of the
-middle 95 % between replicates of both sides: it knows that a noisy curve may choose another level. A side without any
-noise known, or with an operating point in fewer than half of its replicates, has no interval.
+Model. In each replicate of a side's curve (`replicates`: between its repeats, else within the run) the operating point
+is sought anew, under the same bounds of SLO and failure point. The interval of a factor is that of the middle 95 %
+between replicates of both sides: it knows that a noisy curve may choose another level. Replicates are seeded by level,
+the same on both sides, so each side's are shuffled. Within-run noise does not see what differs between two runs: its
+spread is widened to 1 % (`noise_floor`) at least. A side without replicates, with a hold too short for its noise to be
+trusted, or with an operating point in fewer than half of its replicates, has no interval.
 """
 
 import math
@@ -14,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loadband.analysis.curve import fit
 from loadband.analysis.regions import operating_point
+from loadband.analysis.replicates import replicates_of
 from loadband.analysis.side import Side
 from loadband.analysis.verdict import bounds_of
-from loadband.analysis.within_run import FLOOR
 
-REPLICATES = 200
 INTERVAL = (2.5, 97.5)
 ENOUGH = 0.5
+WITHIN_RUN = "within_run"
+"""Where replicates come from without repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +51,28 @@ class Factor:
 
 
 def operating_value(side: Side, seed: int = 1) -> OperatingValue:
-    """Found in the verdict, and its replicates."""
+    """Found in the verdict, and its replicates in an order of their own."""
     verdict = side.verdict
-    users = verdict.operating.users
-    x = None if users is None or verdict.curve is None else verdict.curve.x_at(users)
-    errors = _errors(side)
-    if x is None or errors is None:
-        return OperatingValue(users, x, np.array([]))
-    random, bounds, drawn = np.random.default_rng(seed), bounds_of(verdict.failure, verdict.slo), []
-    for _ in range(REPLICATES):
-        moved = []
-        for place, error in errors.items():
-            level, by = verdict.levels[place], float(random.normal(0.0, error))
-            value, e2e = level.numbers.get(verdict.metric), level.numbers.e2e_mean_s
-            changed = {verdict.metric: None if value is None else value * math.exp(by)}
-            moved.append(level.renumbered(**changed, e2e_mean_s=None if e2e is None else e2e * math.exp(-by)))
-        curve = fit(moved, verdict.metric)
-        found = None if curve is None else operating_point(curve, bounds, verdict.thresholds).users
-        if curve is not None and found is not None:
-            drawn.append(math.log(curve.x_at(found)))
-    return OperatingValue(users, x, np.array(drawn if len(drawn) >= ENOUGH * REPLICATES else []))
-
-
-def _errors(side: Side) -> dict[int, float] | None:
-    """Place of a level of the curve -> standard error of its ln X; None when one is not known."""
-    verdict = side.verdict
-    repeated = verdict.curve is not None and verdict.curve.cv is not None
-    errors: dict[int, float] = {}
-    for place, level in enumerate(verdict.levels):
-        if not level.grade.valid or not level.users:
-            continue
-        noise = side.noise.get(place, {}).get(verdict.metric)
-        if repeated and verdict.curve is not None and verdict.curve.cv is not None:
-            errors[place] = max(verdict.curve.cv, FLOOR)
-        elif noise is None:
-            return None
-        else:
-            errors[place] = noise.error
-    return errors
+    users, curve = verdict.operating.users, verdict.curve
+    if users is None or curve is None:
+        return OperatingValue(users, None, np.array([]))
+    slo = tuple(each.limit for each in verdict.levels[0].measured)
+    replicates, _ = replicates_of(verdict.levels, curve, slo, verdict.thresholds)
+    drawn: list[float] = []
+    if replicates is not None and not replicates.too_short:
+        bounds = bounds_of(verdict.failure, verdict.slo)
+        for each in replicates.curves(curve):
+            found = operating_point(each, bounds, verdict.thresholds).users
+            if found is not None:
+                drawn.append(math.log(each.x_at(found)))
+        if len(drawn) < ENOUGH * replicates.count:
+            drawn = []
+    random = np.random.default_rng(seed)
+    shuffled = random.permutation(np.array(drawn))
+    if replicates is not None and replicates.source == WITHIN_RUN and shuffled.size:
+        lacking = verdict.thresholds.noise_floor**2 - float(shuffled.var())
+        shuffled = shuffled + random.normal(0.0, math.sqrt(max(lacking, 0.0)), shuffled.size)
+    return OperatingValue(users, curve.x_at(users), shuffled)
 
 
 def factor(before: OperatingValue, after: OperatingValue) -> Factor | None:

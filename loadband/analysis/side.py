@@ -11,19 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from loadband.analysis import windows
 from loadband.analysis.analyse import Analysis, analyse_files
 from loadband.analysis.conditions import Conditions, conditions_of
 from loadband.analysis.curve import throughput
+from loadband.analysis.hold_noise import blocks_of
 from loadband.analysis.level import Level
+from loadband.analysis.measure import HoldData
 from loadband.analysis.run_files import RunFiles, read_run_files
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.verdict import Verdict
-from loadband.analysis.windows import Hold, steps_of
-from loadband.analysis.within_run import Noise, block_count, rate_noise, request_noise
-from loadband.record import Status
+from loadband.analysis.windows import steps_of
 
 LATENCIES: tuple[tuple[str, str, float | None], ...] = (
     ("ttft_p50_s", "ttft_s", 50.0),
@@ -34,9 +33,18 @@ LATENCIES: tuple[tuple[str, str, float | None], ...] = (
 )
 """Column of the step table, column of `requests.csv`, percentile or None for the mean."""
 RATES = ("output_tok_s", "req_s")
-SERIES = {"output_tok_s": ("output_tokens_ok", "output_tokens_cut"), "req_s": ("ok", "failed")}
+FEWEST_REQUESTS = 20
+"""For the noise of a latency."""
 COMPARED = (*RATES, *(column for column, _, _ in LATENCIES), "error_rate")
 """What is compared at each level, in the order of every output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Relative standard error of one number, and its degrees of freedom."""
+
+    error: float
+    degrees: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +105,34 @@ def traces_of(verdict: Verdict) -> dict[str, float]:
 
 
 def _noise(files: RunFiles, verdict: Verdict) -> dict[int, dict[str, Noise]]:
+    """Of every valid level whose hold is long enough to be trusted."""
     requests, seconds = windows.with_end(files.requests), windows.by_second(files.seconds)
     last = float(seconds["second"].max()) + 1 if len(seconds) else None
     holds = {step.step: step.hold for step in steps_of(files.steps, last)}
     noise = {}
     for place, level in enumerate(verdict.levels):
         hold = holds.get(level.numbers.step or 0)
-        if level.grade.valid and hold is not None and level.numbers.e2e_mean_s:
-            noise[place] = _level_noise(requests, seconds, hold, level.numbers.e2e_mean_s)
+        if not level.grade.valid or hold is None or level.noise is None:
+            continue
+        if level.noise.rounds >= verdict.thresholds.noise_e2e:
+            inside = windows.seconds_inside(seconds, hold)
+            data = HoldData(hold=hold, ended=windows.ended_inside(requests, hold), seconds=inside, itl={})
+            noise[place] = _level_noise(level, data, verdict.thresholds)
     return noise
 
 
-def _level_noise(requests: pd.DataFrame, seconds: pd.DataFrame, hold: Hold, e2e_s: float) -> dict[str, Noise]:
-    inside = windows.seconds_inside(seconds, hold)
-    found: dict[str, Noise | None] = {}
-    for rate in RATES:
-        found[rate] = rate_noise(windows.series(inside, hold, *SERIES[rate]), e2e_s)
-    blocks = block_count(windows.series(inside, hold, *SERIES["output_tok_s"]), e2e_s)
-    ended = windows.ended_inside(requests, hold)
-    ok = ended[ended["status"] == Status.OK]
+def _level_noise(level: Level, data: HoldData, limits: Thresholds) -> dict[str, Noise]:
+    """Replicates are as wide as a t interval already; nine degrees more are for the tails of several levels."""
+    blocks = blocks_of(data, level.numbers.e2e_mean_s, limits, level.numbers.step or 0)
+    if blocks is None or level.noise is None:
+        return {}
+    drawn = {rate: level.noise.x[rate] for rate in RATES}
+    ok = data.ok()
     for name, column, percent in LATENCIES:
         known = ok[ok[column].notna()]
-        at = (known["ended_at"].to_numpy(dtype=np.float64) - hold.begin) / hold.length
-        found[name] = request_noise(known[column].to_numpy(dtype=np.float64), at, blocks, percent)
-    return {name: each for name, each in found.items() if each is not None}
+        values, at = windows.numbers(known, column), blocks.places(known)
+        if values.size >= FEWEST_REQUESTS:
+            drawn[name] = blocks.mean(values, at) if percent is None else blocks.percentile(values, at, percent)
+    return {
+        name: Noise(max(float(each.std()), limits.noise_floor), limits.noise_blocks - 1) for name, each in drawn.items()
+    }

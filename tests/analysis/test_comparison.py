@@ -2,20 +2,21 @@
 
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.comparison import Comparison, compare
 from loadband.analysis.conditions import Conditions
 from loadband.analysis.effects import BETWEEN, UNKNOWN, WITHIN, Effect, effects, half_width
-from loadband.analysis.level import Level
+from loadband.analysis.level import HoldNoise, Level
 from loadband.analysis.operating_value import factor, operating_value
 from loadband.analysis.regression_gate import parse_gates, rulings
-from loadband.analysis.side import Side, side_of_results, side_of_run
+from loadband.analysis.side import Noise, Side, side_of_results, side_of_run
 from loadband.analysis.thresholds import Thresholds
-from loadband.analysis.within_run import Noise
 from loadband.errors import UnansweredError, UsageError
 from tests.analysis.build_run import Build, Server, build_run
 from tests.analysis.make_levels import level, verdict_of
@@ -95,17 +96,29 @@ def test_failure_rates_change_by_points() -> None:
     assert same.counts is False
 
 
+def noisy(xs: dict[int, float], error: float) -> Side:
+    """A ladder whose holds scatter by so much, each by itself."""
+    levels = []
+    for users, x in xs.items():
+        draws = np.random.default_rng(users).normal(0.0, error, 200)
+        noise = HoldNoise(x={"output_tok_s": draws}, e2e=-draws, values=(), rounds=50.0)
+        levels.append(replace(level(users, x, e2e_mean_s=users / x), noise=noise))
+    return Side("a", verdict_of(levels), conditions())
+
+
 def test_the_operating_point_has_an_interval_that_knows_the_choice() -> None:
     """Two equal curves whose best level is a toss-up: the factor between them must not be sure."""
-    flat = {2: 200.0, 4: 390.0, 8: 700.0, 12: 852.0, 16: 960.0, 32: 965.0}
-    levels = [level(users, x, e2e_mean_s=users / x) for users, x in flat.items()]
-    told = {place: {"output_tok_s": Noise(0.02, 20)} for place in range(len(levels))}
-    one = Side("a", verdict_of(levels), conditions(), told)
+    one = noisy({2: 200.0, 4: 390.0, 8: 700.0, 12: 852.0, 16: 960.0, 32: 965.0}, 0.02)
     drawn = operating_value(one)
     assert drawn.users in (12, 16)
-    assert drawn.drawn.std() > 0.02, "wider than one level's noise: now and then another level is the best"
+    assert drawn.drawn.std() > 0.025, "wider than one level's noise: now and then another level is the best"
     between = factor(drawn, operating_value(one, 2))
     assert between is not None and between.counts is False and between.value == 1
+
+
+def test_one_run_is_never_believed_to_less_than_a_percent() -> None:
+    quiet = operating_value(noisy(dict(XS), 0.0001))
+    assert quiet.drawn.std() == pytest.approx(0.01, rel=0.15)
 
 
 def test_without_noise_there_is_a_factor_and_no_interval() -> None:
