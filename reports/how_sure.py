@@ -7,6 +7,7 @@ from loadband.analysis.intervals import Ends
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.people import span, users
+from reports.units import axis
 
 
 def how_sure(verdict: Verdict) -> str:
@@ -33,7 +34,7 @@ def how_sure(verdict: Verdict) -> str:
         rows.append(
             (f"N_SLO, {each.name}", each.n_slo, (each.end.low or 0, each.end.high or 0) if known else None, None)
         )
-    lines = ["| value | users | noise, 5–95 % | with the grid |", "|---|---:|---:|---:|"]
+    lines = [f"| value | {axis(verdict)} | noise, 5–95 % | with the grid |", "|---|---:|---:|---:|"]
     lines += [f"| {name} | {_one(value)} | {_two(noise)} | {_two(grid)} |" for name, value, noise, grid in rows]
     told = f"Noise: {sure.source.replace('_', ' ')}" if sure.source != "none" else f"No noise interval: {sure.reason}"
     more = f", {sure.replicates} replicates" if sure.replicates else ""
@@ -56,7 +57,7 @@ def cost_table(verdict: Verdict) -> list[str]:
     price = verdict.price
     if price is None:
         return []
-    lines = ["| users | cost of a million output tokens |", "|---:|---:|"]
+    lines = [f"| {axis(verdict)} | cost of a million output tokens |", "|---:|---:|"]
     lines += [
         f"| {level.users:g} | {cells.number(price.per_million(level.numbers.output_tok_s))} |"
         for level in verdict.levels

@@ -17,9 +17,13 @@ AXIS = {False: "users", True: "offered_req_s"}
 
 _COUNTED = re.compile(r"(?<=\d )users?\b")
 _WORDS = (
-    ("its users", "its rate"), ("best number of users", "best rate"), ("over users", "over requests/s"),
-    ("numbers are users", "numbers are requests/s"), ("--steps", "--rates"),
-)  # fmt: skip
+    ("how many users it holds", "which rate it holds"),
+    ("best number of users", "best rate"),
+    ("its users", "its rate"),
+    ("over users", "over requests/s"),
+    ("numbers are users", "numbers are requests/s"),
+    ("--steps", "--rates"),
+)
 
 T = TypeVar("T")
 
