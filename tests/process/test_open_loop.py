@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import os
 import signal
 import statistics
 import time
@@ -110,9 +111,9 @@ def test_answers_do_not_delay_arrivals_and_all_are_drained(oracle: Oracle, tmp_p
 
 def test_ctrl_c_books_what_is_open_as_cut(oracle: Oracle, tmp_path: Path) -> None:
     oracle.script(tokens(ttft_ms=100, itl_ms=50, n=100))
-    process = start(words(oracle, tmp_path / "run", "10", "--hold", "60s", "--processes", "2"))
+    process = start(words(oracle, tmp_path / "run", "10", "--hold", "60s"))
     oracle.wait_until(lambda log: log.in_flight >= 30, 60)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
     ended = finish(process)
     assert "Traceback" not in ended.err, ended.err
     files = Files(tmp_path / "run")
