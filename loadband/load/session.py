@@ -101,6 +101,8 @@ class Session:
         self.think_time: Distribution = parse_distribution(work.think_time)
         self.leaving = parse_abandon(work.abandon) if work.abandon else Leaving()
         self.ledger = Ledger(self.wall)
+        self.reason_due = False
+        """The server has given a finish reason: an answer without one was broken off."""
         self.dataset = Dataset()
         """The recorded requests."""
         self.step = StepMark()

@@ -130,7 +130,7 @@ class ModelUser(User):
         leave_s = session.leaving.patience_s(session.work.seed, self.number, self.conversations, turn or 1)
         exchange = Exchange(
             self._connected(), session.dialect, session.timeouts, session.wall_offset,
-            leave_s=leave_s, echo=session.dialect.echo(messages),
+            leave_s=leave_s, echo=session.dialect.echo(messages), reason_due=session.reason_due,
         )  # fmt: skip
         asked = Asked(
             id=session.next_request_id(),
@@ -151,6 +151,7 @@ class ModelUser(User):
         try:
             exchange.run(request)
         finally:
+            session.reason_due = session.reason_due or exchange.answer.finish_reason is not None
             record = record_of(exchange, asked, session)
             session.ledger.end(record, exchange.tokens)
             self._tell_locust(record, exchange.answer.size)
