@@ -30,6 +30,7 @@ class Asked:
     """Requests of this process in flight when it began, itself among them."""
     conversation: int | None = None
     turn: int | None = None
+    adapter: str | None = None
     planned: float | None = None
     """When the schedule of an open loop wanted it, Unix seconds on the master's clock."""
     waited: bool = False
@@ -93,6 +94,7 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         prompt_tokens_asked=asked.tokens_asked,
         max_tokens=asked.max_tokens,
         model_answered=_words(answer.model, session),
+        adapter=asked.adapter,
         attempts=1,
         flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered) or None,
         duration_s=exchange.end - exchange.start,
