@@ -217,12 +217,13 @@ def write_atomically(path: Path, text: str) -> None:
 def read_run(path: Path) -> dict[str, Any]:
     """`run.json` of a run directory. Raises UsageError when this is no run directory of a known schema."""
     try:
-        run = json.loads((path / RUN_JSON).read_text(encoding="utf-8"))
+        run = json.loads((path / RUN_JSON).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise UsageError(f"{path} holds no {RUN_JSON}: give the directory of a Loadband run") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"cannot read {path / RUN_JSON} ({error}): give the directory of a Loadband run") from error
-    if not isinstance(run, dict) or run.get("schema") != SCHEMA:
+    schema = run.get("schema") if isinstance(run, dict) else None
+    if not isinstance(run, dict) or isinstance(schema, bool) or schema != SCHEMA:
         raise UsageError(
             f"{path / RUN_JSON} is not of schema {SCHEMA}: read it with the Loadband version that wrote it"
         )
@@ -233,4 +234,4 @@ def whole_lines(path: Path) -> tuple[str, bool]:
     """Text of a growing file up to its last line end, and whether a torn last line was dropped."""
     data = path.read_bytes()
     end = data.rfind(b"\n") + 1
-    return data[:end].decode("utf-8", errors="replace"), end < len(data)
+    return data[:end].decode("utf-8", errors="replace").removeprefix("\ufeff"), end < len(data)

@@ -17,8 +17,9 @@ from loadband.analysis.tool_results import is_results
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
 from reports import compare, reconcile
-from reports.arguments import Parser, above_zero, add_threshold, seconds
+from reports.arguments import Parser, above_zero, add_slo, add_threshold, seconds
 from reports.console import print_report
+from reports.output import printing
 from reports.write import write_report
 
 
@@ -29,9 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LoadbandError as error:
         complain(error)
         return int(error.code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
 
 
 def _run(arguments: list[str]) -> int:
@@ -61,10 +59,11 @@ def _run(arguments: list[str]) -> int:
 
 
 def _show(analysis: Analysis, where: Path | None, *, as_data: bool) -> None:
-    if as_data:
-        print(json.dumps(as_json(analysis.verdict), indent=1, ensure_ascii=False, allow_nan=False))
-    else:
-        print_report(analysis, None if where is None else str(where))
+    with printing():
+        if as_data:
+            print(json.dumps(as_json(analysis.verdict), indent=1, ensure_ascii=False, allow_nan=False))
+        else:
+            print_report(analysis, None if where is None else str(where))
 
 
 def _price(asked: argparse.Namespace) -> Price | None:
@@ -117,7 +116,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerators", type=above_zero, metavar="N", help="how many accelerators the server runs on (default 1)"
     )
-    parser.add_argument("--slo", help="limits, as ttft_p95<=1s@32,error_rate<=1%% (a run's own is replaced)")
+    add_slo(parser)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON, and nothing else")
     add_threshold(parser)
 

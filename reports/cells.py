@@ -23,6 +23,11 @@ def time(seconds: float | None) -> str:
     return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{number(seconds)} s"
 
 
+def printable(text: str) -> str:
+    """Text from outside without signs that steer a terminal."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
 def plain(value: Any) -> str:
     """A fact of a run as a person writes it: lists by commas, keys beside their values, what is unknown left out."""
     if isinstance(value, Mapping):

@@ -21,6 +21,7 @@ from loadband.analysis.verdict_json import number
 from loadband.errors import ExitCode, UsageError
 from reports.arguments import Parser, add_threshold, seconds
 from reports.compare_text import print_comparison
+from reports.output import printing
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -41,10 +42,11 @@ def run(arguments: Sequence[str]) -> int:
     code = _exit_code(judged)
     if asked.figure is not None:
         _draw(comparison, asked.figure)
-    if asked.json:
-        print(json.dumps(_as_json(comparison, judged, code), indent=1, ensure_ascii=False, allow_nan=False))
-    else:
-        print_comparison(comparison, judged, int(code))
+    with printing():
+        if asked.json:
+            print(json.dumps(_as_json(comparison, judged, code), indent=1, ensure_ascii=False, allow_nan=False))
+        else:
+            print_comparison(comparison, judged, int(code))
     return int(code)
 
 

@@ -6,7 +6,6 @@ Knows: rich, columns, sentences. Must not know: formulas.
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from loadband.analysis.regression_gate import FAILED, Ruling
 from loadband.analysis.side import COMPARED
 from reports import cells
 from reports.cells import NOTHING
-from reports.console import PLAIN_WIDTH
+from reports.output import report_console
 from reports.units import UNITS, axis, spoken
 
 HEADERS = {
@@ -33,9 +32,7 @@ MOST_NOTES = 12
 def print_comparison(comparison: Comparison, judged: Sequence[Ruling], code: int) -> None:
     """Everything, the answer and the exit code last."""
     terminal = sys.stdout.isatty()
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-    console = Console(width=None if terminal else PLAIN_WIDTH, highlight=False)
+    console = report_console()
     console.print(_chain(comparison))
     for place, side in enumerate(comparison.sides[1:], start=1):
         console.print(Text(f"\n{side.name} against {comparison.sides[0].name}, level by level", style="italic"))

@@ -5,8 +5,9 @@ no cell is cut.
 """
 
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -17,12 +18,18 @@ from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.cells import NOTHING
+from reports.narrow import Column, fitted, table_of
+from reports.output import report_console
 from reports.parts import SCENARIO_HEADERS, cause_rows, scenario_rows, shown_level
 from reports.serving_block import serving_block
 from reports.units import axis, named, unit
 from reports.wording import answer
 
-PLAIN_WIDTH = 160
+WIDEST = 10_000
+"""Without a terminal no table is too wide."""
+SHORT_UNITS = {
+    "output tokens/s": "tok/s", "tokens/s": "tok/s", "successful requests/s": "req/s", "output events/s": "events/s",
+}  # fmt: skip
 MOST_REASONS = 12
 MOST_CAUSES = 5
 SENTENCE_LENGTH = 120
@@ -33,24 +40,24 @@ TOLD_BY_COUNTS = ("few_for_p99", "errors_not_resolved")
 def print_report(analysis: Analysis, where: str | None) -> None:
     """Print everything; `where` is the path of the written report."""
     terminal = sys.stdout.isatty()
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-    console = Console(width=None if terminal else PLAIN_WIDTH, highlight=False)
+    console = report_console()
     verdict = analysis.verdict
     console.print()
     if verdict.levels:
-        console.print(Text(analysis.title, style="italic"), soft_wrap=True)
-        console.print(_table(verdict))
+        console.print(Text(cells.printable(analysis.title), style="italic"), soft_wrap=True)
+        for part in _table(verdict, console.width if terminal else WIDEST):
+            console.print(part)
     shown = shown_level(verdict)
     if shown is not None and shown.scenarios:
         console.print()
         console.print(Text(f"By scenario at {shown.name}", style="italic"), soft_wrap=True)
-        console.print(_scenarios(shown, verdict))
+        for part in _scenarios(shown, verdict, console.width if terminal else WIDEST):
+            console.print(part)
     if shown is not None and analysis.run:
         console.print(f"\nAt {shown.name}:")
         console.print(Text(serving_block(analysis, shown)))
     for line in _remarks(analysis):
-        console.print(Text(line), style="yellow" if terminal else "")
+        console.print(Text(cells.printable(line)), style="yellow" if terminal else "")
     console.print()
     for place, sentence in enumerate(answer(analysis)):
         console.print(escape(sentence), style="bold" if place == 0 and terminal else "", soft_wrap=not terminal)
@@ -61,36 +68,72 @@ def print_report(analysis: Analysis, where: str | None) -> None:
         console.print(Text(f"Report: {where}"), soft_wrap=True)
 
 
-def _table(verdict: Verdict) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 1))
+def _table(verdict: Verdict, width: int) -> list[Table | Text]:
+    """The levels, and below them what a narrow terminal has no room for."""
     repeats = len({level.numbers.repeat for level in verdict.levels}) > 1
-    headers = [axis(verdict), "achieved", *(["repeat"] if repeats else []), "in flight", unit(verdict), "gain %"]
-    headers += ["TTFT p50", "TTFT p95", named("TPOT p50", verdict), "E2E p50", "errors"]
+    x = unit(verdict)
+    headers: list[tuple[str, str, int]] = [
+        (axis(verdict), "", 9), ("achieved", "", 6), *([("repeat", "", 9)] if repeats else []),
+        ("in flight", "", 2), (x, SHORT_UNITS.get(x, x), 9), ("gain %", "", 3), ("TTFT p50", "", 1),
+        ("TTFT p95", "", 7), (named("TPOT p50", verdict), "", 5), ("E2E p50", "", 0), ("errors", "", 8),
+        ("left", "", 2), ("remark", "", 4),
+    ]  # fmt: skip
     rows = [_cells(level, verdict.metric, repeats=repeats) for level in verdict.levels]
-    headers += ["left", "remark"]
-    kept = [place for place, _ in enumerate(headers) if any(row[place] != NOTHING for row in rows)]
-    for place in kept:
-        table.add_column(headers[place], justify="left" if headers[place] == "remark" else "right")
-    table.add_column("valid", overflow="fold")
-    for level, row in zip(verdict.levels, rows, strict=True):
-        table.add_row(*(row[place] for place in kept), row[-1], style="" if level.grade.valid else "dim")
-    return table
+    columns = [
+        Column(header, tuple(row[place] for row in rows), short, left=header == "remark", dear=dear)
+        for place, (header, short, dear) in enumerate(headers)
+        if any(row[place] != NOTHING for row in rows)
+    ]
+    styles = ["" if level.grade.valid else "dim" for level in verdict.levels]
+    marks = Column(
+        "valid", tuple(", ".join([row[-1], *_doubts(level)]) for row, level in _beside(rows, verdict)), left=True
+    )
+    kept, out, short = fitted([*columns, replace(marks, dear=9)], width)
+    if not out:
+        return [table_of(kept, styles, short=short)]
+    worth = Column("valid", tuple(row[-1] for row in rows), left=True, dear=9)
+    kept, out, short = fitted([*columns, worth], width)
+    below = [Text(line) for line in _marked(verdict)]
+    if out:
+        below.append(Text(f"No room for {', '.join(column.header for column in out)}: see report/step_table.csv"))
+    return [table_of(kept, styles, short=short), *below]
 
 
-def _scenarios(level: Level, verdict: Verdict) -> Table:
+def _beside(rows: list[list[str]], verdict: Verdict) -> Iterator[tuple[list[str], Level]]:
+    return zip(rows, verdict.levels, strict=True)
+
+
+def _marked(verdict: Verdict) -> list[str]:
+    """Marks in lines of their own: levels with the same ones share a line."""
+    groups: dict[str, list[str]] = {}
+    for level in verdict.levels:
+        if doubts := _doubts(level):
+            groups.setdefault(", ".join(doubts), []).append(f"{level.users:g}")
+    return [f"{', '.join(dict.fromkeys(where))}: {marks}" for marks, where in groups.items()]
+
+
+def _doubts(level: Level) -> list[str]:
+    return [mark.replace("_", " ") for mark in level.grade.marks if mark not in TOLD_BY_COUNTS]
+
+
+def _scenarios(level: Level, verdict: Verdict, width: int) -> list[Table | Text]:
     """What each scenario of the mix felt at one level."""
-    table = Table(box=None, padding=(0, 1))
-    for header in SCENARIO_HEADERS:
-        table.add_column(named(header, verdict), justify="left" if header == "scenario" else "right")
-    for row in scenario_rows(level):
-        table.add_row(*(escape(cell) for cell in row))
-    return table
+    rows = scenario_rows(level)
+    columns = [
+        Column(
+            named(header, verdict), tuple(row[place] for row in rows), left=header == "scenario",
+            dear=len(SCENARIO_HEADERS) - place,
+        )
+        for place, header in enumerate(SCENARIO_HEADERS)
+    ]  # fmt: skip
+    kept, out, short = fitted(columns, width)
+    below = [Text(f"No room for {', '.join(column.header for column in out)}: see report/report.md")] if out else []
+    return [table_of(kept, [""] * len(rows), short=short), *below]
 
 
 def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
     numbers, grade = level.numbers, level.grade
     worth = "yes" if grade.valid else "client-limited" if grade.client_limited else "NO"
-    doubts = [mark.replace("_", " ") for mark in grade.marks if mark not in TOLD_BY_COUNTS]
     return [
         cells.number(numbers.users if numbers.users is not None else numbers.offered_req_s),
         cells.number(None if numbers.offered_req_s is None else numbers.req_s),
@@ -105,7 +148,7 @@ def _cells(level: Level, metric: str, *, repeats: bool) -> list[str]:
         cells.errors(numbers.error_rate, level.judged),
         cells.number(numbers.abandoned),
         level.remark or NOTHING,
-        ", ".join([worth, *doubts]),
+        worth,
     ]
 
 

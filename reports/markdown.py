@@ -95,7 +95,7 @@ def _inline(text: str) -> str:
     """Text from outside, which must not become markup or a new line."""
     for sign in "\\`*_[]<>|#":
         text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
+    return " ".join(cells.printable(text).split())
 
 
 def _table(verdict: Verdict) -> str:

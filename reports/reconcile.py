@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -21,7 +20,7 @@ from loadband.analysis.thresholds import parse_thresholds
 from loadband.analysis.verdict_json import number
 from reports import cells
 from reports.arguments import Parser, add_threshold
-from reports.console import PLAIN_WIDTH
+from reports.output import printing, report_console
 from reports.units import spoken
 
 LABELS = {
@@ -37,17 +36,16 @@ def run(arguments: Sequence[str]) -> int:
     """One level of one run; returns the exit code. Raises LoadbandError."""
     asked = _parser().parse_args(arguments)
     told = reconcile(asked.run_dir, asked.at, parse_thresholds(asked.threshold))
-    if asked.json:
-        print(json.dumps(_as_json(told), indent=1, ensure_ascii=False, allow_nan=False))
-    else:
-        _show(told)
+    with printing():
+        if asked.json:
+            print(json.dumps(_as_json(told), indent=1, ensure_ascii=False, allow_nan=False))
+        else:
+            _show(told)
     return 0
 
 
 def _show(told: Reconciled) -> None:
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    console = report_console()
     worth = "" if told.level.grade.valid else ", a level that is not valid"
     title = (
         f"{told.analysis.title}, {people(told.level.users)}{worth}: {told.requests:,} requests that ended in the hold"

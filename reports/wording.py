@@ -22,10 +22,13 @@ def answer(analysis: Analysis) -> list[str]:
     """The answer of a run or a table: of a run in which no level was held, why, and the numbers of the whole."""
     if analysis.verdict.levels or not analysis.run:
         return [spoken(sentence, analysis.verdict) for sentence in summary(analysis.verdict)]
-    why = "levels are read only from a plan (--steps) for now"
-    if analysis.run.get("plan"):
+    why, told = "levels are read only from a plan (--steps) for now", len(analysis.missing_steps)
+    if analysis.run.get("plan") and told:
+        why = f"steps.csv does not tell when, though requests tell of {told} steps: it is damaged"
+    elif analysis.run.get("plan"):
         why = "the run ended before the first hold began"
-    return [f"No level was held: {why}.", *([_whole_run(analysis.whole)] if analysis.whole else [])]
+    held = "Levels are unknown" if analysis.run.get("plan") and told else "No level was held"
+    return [f"{held}: {why}.", *([_whole_run(analysis.whole)] if analysis.whole else [])]
 
 
 def _whole_run(numbers: Numbers) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from loadband import rundir
-from loadband.analysis.answers import notes_on_answers
 from loadband.analysis.causes import causes_of
 from loadband.analysis.client_health import WORKER_LOST
 from loadband.analysis.cost import Price
@@ -21,7 +20,7 @@ from loadband.analysis.locust_levels import levels_of_history
 from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, rested
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
-from loadband.analysis.run_levels import TARGET_LOST, levels_of_run
+from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.tool_results import read_results
@@ -53,6 +52,8 @@ class Analysis:
     """Of the whole run, when no level was held."""
     gap_name: str = "Inter-token"
     """What ITL is here: `Inter-token`, `Inter-chunk` or `Inter-read` latency."""
+    missing_steps: tuple[int, ...] = ()
+    """Of which requests tell and `steps.csv` does not."""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -70,17 +71,20 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
     text = slo if slo is not None else files.run.get("slo")
     objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
     levels = levels_of_run(files, objectives, limits)
-    verdict = judge(levels, objectives, limits, replace(_facts(files, levels), price=price))
+    gate_unread = slo is None and "slo" in files.unread
+    verdict = judge(levels, objectives, limits, replace(_facts(files, levels), gate_unread=gate_unread, price=price))
     model = files.run.get("model") or "model unknown"
     gaps, said = gap_name(files.requests)
     if any(TOKENS_AS_EVENTS in level.grade.marks for level in levels):
         said.append(f"{NOT_COUNTED}, throughput is events/s and TPOT the time per event")
-    notes = (*files.notes, *said, *notes_on_answers(files.requests, files.run), *unaccounted(files))
+    if gate_unread:
+        said.append("the SLO of run.json cannot be read, so its gate is undecided: give it with --slo")
+    notes = (*files.notes, *said, *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
     statuses = dict(sorted(counted.items(), key=lambda each: -each[1]))
     whole = None if levels else whole_run(files)
-    return Analysis(title, verdict, files.run, notes, statuses, whole, gaps)
+    return Analysis(title, verdict, files.run, notes, statuses, whole, gaps, missing_steps(files))
 
 
 def analyse_table(
@@ -152,12 +156,20 @@ def unaccounted(files: RunFiles) -> list[str]:
     return [f"the books do not balance: {started:,} requests started, {recorded:,} have a record of how they ended"]
 
 
+def _blind(files: RunFiles) -> bool:
+    """Whether no request is on record, though some were made or nothing tells whether they were."""
+    return files.requests.empty and (files.seconds.empty or bool(files.seconds["started"].sum() > 0))
+
+
 def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
     plan = files.run.get("plan") or {}
+    missing = missing_steps(files)
     planned = len(plan.get("rates") or plan.get("levels") or ())
     return Facts(
         ladder=max(planned, len({level.users for level in levels})) > 1,
         target_lost=files.run.get("how") == TARGET_LOST,
         causes=causes_of(files),
+        blind=_blind(files) or (not levels and bool(missing)),
+        missing_steps=missing,
         workers_lost=any(WORKER_LOST in level.grade.marks for level in levels),
     )

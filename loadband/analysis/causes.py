@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadband.analysis.run_files import RunFiles
+from loadband.analysis.windows import with_end
 from loadband.record import Status
 
 
@@ -18,14 +19,15 @@ class Cause:
     failure_class: str
     count: int
     first_level: float | None
-    """Users of the level at which the first such request began; None before the first level."""
+    """Users of the level at which the first such request ended, which is the one it counts for; None before any."""
     sentence: str
     """The first that the server said, or the client of it; empty when there was none."""
 
 
 def causes_of(files: RunFiles) -> tuple[Cause, ...]:
     """All classes that occurred, the most frequent first."""
-    failed = files.requests[files.requests["status"] == Status.FAILED].sort_values(["started_at", "id"])
+    failed = files.requests[files.requests["status"] == Status.FAILED]
+    failed = with_end(failed.assign(step=failed["step_end"].fillna(failed["step"])))
     steps = files.steps
     targets = dict(zip(steps["step"], steps["target"].fillna(steps["offered_req_s"]), strict=True))
     causes = []

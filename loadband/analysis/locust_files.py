@@ -74,6 +74,8 @@ class History:
 
 def prefix_of(path: Path) -> Path | None:
     """The prefix when `path` is one of Locust's files, or names them; else None."""
+    if not path.name:  # `.` or `/`
+        return None
     for ending in (HISTORY, STATS):
         if path.name.endswith(ending):
             path = path.with_name(path.name.removesuffix(ending))

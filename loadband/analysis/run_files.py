@@ -7,6 +7,7 @@ a missing column or file is empty, an unknown column is ignored. Each of these l
 in a column of numbers is unknown, with a note, never 0.
 """
 
+import csv
 import io
 import warnings
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ import pandas as pd
 from loadband import rundir
 from loadband.analysis.run_facts import sound_facts
 from loadband.errors import UsageError
+from loadband.record import Status
 
 TEXT = frozenset(
     {
@@ -54,14 +56,19 @@ class RunFiles:
     steps: pd.DataFrame
     workers: pd.DataFrame
     notes: tuple[str, ...]
+    unread: frozenset[str] = frozenset()
+    """Keys of `run.json` that are there and of a wrong kind."""
 
 
 def read_run_files(path: Path) -> RunFiles:
     """All tables of a run directory. Raises UsageError when it is none, or a needed column is missing."""
-    run, notes = sound_facts(rundir.read_run(path))
+    told = rundir.read_run(path)
+    run, notes = sound_facts(told)
     if run.get("ended") is None:
         notes.append("the run has not ended or was killed: this covers what it had written so far")
     tables = {name: read_file(path / name, notes) for name in rundir.COLUMNS}
+    if run.get("plan") is None and tables[rundir.STEPS].empty:
+        notes = [note for note in notes if note != _no_row(rundir.STEPS)]
     return RunFiles(
         run=run,
         requests=tables[rundir.REQUESTS],
@@ -70,6 +77,7 @@ def read_run_files(path: Path) -> RunFiles:
         steps=tables[rundir.STEPS],
         workers=tables[rundir.WORKERS],
         notes=tuple(notes),
+        unread=frozenset(told) - frozenset(run),
     )
 
 
@@ -86,6 +94,7 @@ def read_file(path: Path, notes: list[str]) -> pd.DataFrame:
     if torn:
         notes.append(f"the torn last line of {path.name} was dropped")
     if not text.strip():
+        notes.append(f"{path.name} is empty: what needs it is undecided")
         return _empty(columns)
     header = [cell.strip().strip('"') for cell in text.split("\n", 1)[0].split(",")]
     missing = [name for name in columns if name not in header]
@@ -93,7 +102,34 @@ def read_file(path: Path, notes: list[str]) -> pd.DataFrame:
         raise UsageError(f"{path} has no column {', '.join(needed)}: it is not a file of a Loadband run, or is damaged")
     if missing:
         notes.append(f"{path.name} has no column {', '.join(missing)}: what needs it is unknown")
-    return _typed(read_cells(text, path.name, notes), columns, path.name, notes)
+    cells = read_cells(_whole_rows(text, len(header), path.name, notes), path.name, notes)
+    if cells.empty:
+        notes.append(_no_row(path.name))
+    return _known_words(_typed(cells, columns, path.name, notes), path.name, notes)
+
+
+def _whole_rows(text: str, width: int, name: str, notes: list[str]) -> str:
+    """The lines with a cell for each of `width` columns, header first; those that are torn are dropped, with a note."""
+    lines = text.split("\n")
+    whole = [line for line in lines if _cells_of(line) >= width or not line or line.count('"') % 2]
+    if torn := len(lines) - len(whole):
+        notes.append(f"{torn} torn lines of {name} were dropped")
+    return "\n".join(whole)
+
+
+def _cells_of(line: str) -> int:
+    return line.count(",") + 1 if '"' not in line else len(next(csv.reader([line])))
+
+
+def _known_words(table: pd.DataFrame, name: str, notes: list[str]) -> pd.DataFrame:
+    """The table, with a note on how requests ended when nobody knows the word."""
+    if "status" in table and (strange := int((~table["status"].isin(list(Status))).sum())):
+        notes.append(f"{strange} lines of {name} have a status that is none of {', '.join(Status)}")
+    return table
+
+
+def _no_row(name: str) -> str:
+    return f"{name} has no row: what needs it is undecided"
 
 
 def _empty(columns: tuple[str, ...]) -> pd.DataFrame:

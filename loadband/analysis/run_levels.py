@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from loadband.analysis import breakdown, client_health, validity, windows
-from loadband.analysis.answers import check_answers
 from loadband.analysis.hold_noise import hold_noise
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Evidence, Grade, Level, Numbers
@@ -62,8 +61,9 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
         _scenarios(files),
     )  # fmt: skip
     levels: list[Level] = []
+    unlisted = _begin_of_missing(files)
     for place, step in enumerate(steps):
-        following = next((later.asked_at for later in steps[place + 1 :] if later.asked_at is not None), None)
+        following = next((later.asked_at for later in steps[place + 1 :] if later.asked_at is not None), unlisted)
         below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
         levels.append(_level(step, context, _Neighbours(following, below)))
     return check_ladder(levels, limits)
@@ -88,7 +88,21 @@ def _step_that_lost(files: RunFiles, steps: tuple[Step, ...]) -> int | None:
     told = [step.step for step in steps if step.ended_by == TARGET_LOST]
     if told:
         return told[-1]
-    return steps[-1].step if steps and files.run.get("how") == TARGET_LOST else None
+    if missing_steps(files) or not steps:
+        return None
+    return steps[-1].step if files.run.get("how") == TARGET_LOST else None
+
+
+def missing_steps(files: RunFiles) -> tuple[int, ...]:
+    """Steps that requests tell of and `steps.csv` does not: a torn file. What happened there belongs to no level."""
+    met = {*files.requests["step"].dropna(), *files.requests["step_end"].dropna()} - {0.0}
+    return tuple(sorted(int(step) for step in met - set(files.steps["step"].dropna())))
+
+
+def _begin_of_missing(files: RunFiles) -> float | None:
+    """When the first request of a missing step started, Unix seconds: the level before it was over by then."""
+    begun = files.requests.loc[files.requests["step"].isin(missing_steps(files)), "started_at"].min()
+    return None if np.isnan(begun) else float(begun)
 
 
 def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
@@ -139,7 +153,9 @@ def _never_held(step: Step, context: _Context) -> Level:
 def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neighbours: _Neighbours) -> Grade:
     """All checks of one held level, in the order in which their reasons are read."""
     limits = context.limits
-    grade = Grade()
+    grade = validity.check_records(Grade(), data, limits)
+    if not grade.valid:
+        return grade
     if step.unfinished:
         grade = grade.mark("unfinished", "the run stopped inside this hold")
     grade = client_health.check_client(grade, numbers, data, context.files, limits)
@@ -157,7 +173,6 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     grade = validity.check_books(grade, numbers, context.requests, data, limits)
     grade = validity.check_length(grade, numbers, limits)
     grade = validity.check_token_source(grade, data)
-    grade = check_answers(grade, data, context.timeouts)
     grade = validity.check_errors(grade, len(data.server_failed()), len(data.ok()) + len(data.server_failed()), limits)
     return validity.check_steadiness(grade, numbers, context.requests, data, limits)
 

@@ -92,19 +92,65 @@ class Thresholds:
         return asdict(self)
 
 
+LEVELS, REQUESTS = "a whole number of levels", "a whole number of requests"
+RANGES: dict[str, tuple[float, float, str]] = {
+    "weight": (0.1, 10, "a power"),
+    **dict.fromkeys(
+        ("band_power", "tight_power", "support", "linear_efficiency", "slo_band_low", "timeout_share"),
+        (0.01, 1, "a share"),
+    ),
+    **dict.fromkeys(("saturation_gain", "collapse_share"), (0.01, 0.99, "a share")),
+    **dict.fromkeys(("small_gain", "saturation_decline", "error_limit", "error_certain"), (0, 0.99, "a share")),
+    **dict.fromkeys(("little_low", "little_low_mark"), (0, 1, "a ratio")),
+    **dict.fromkeys(("little_high_mark", "little_high"), (1, 100, "a ratio")),
+    **dict.fromkeys(("tokens_disagree", "table_tokens_disagree", "drift", "repeats_cv"), (0, 10, "a relative change")),
+    **dict.fromkeys(("mix_points", "output_ratio", "wave_autocorrelation"), (0, 1, "a share")),
+    **dict.fromkeys(("cpu_client_limited", "lag_ttft_share", "lag_itl_share"), (0, 10, "a share")),
+    **dict.fromkeys(("saturation_reach", "cold_ttft_factor", "wave_fano", "grid_gain"), (1, 1e6, "a factor")),
+    **dict.fromkeys(("short_hold_s", "lag_client_limited_s", "lag_ttft_s", "lag_itl_s"), (0, 86400, "seconds")),
+    **dict.fromkeys(("short_hold_e2e", "few_rounds"), (0, 1e6, "a number of rounds")),
+    **dict.fromkeys(("p95_requests", "p99_requests"), (1, 1e9, REQUESTS)),
+    "noise_floor": (0, 1, "a share"),
+    "noise_e2e": (0, 1e6, "a number of rounds"),
+    "noise_blocks": (2, 1e6, "a number of blocks"),
+    "replicates": (20, 10_000, "a number of replicates"),
+    "direction_levels": (2, 1000, LEVELS),
+    "interior_levels": (3, 1000, LEVELS),
+}
+"""Least and largest value of each threshold, both allowed, and what it is."""
+
+ORDERED = (
+    ("error_limit", "error_certain"), ("little_low", "little_low_mark"), ("little_high_mark", "little_high"),
+    ("direction_levels", "interior_levels"),
+)  # fmt: skip
+"""The first of each pair may not exceed the second."""
+
+
 def parse_thresholds(assignments: Iterable[str]) -> Thresholds:
-    """Thresholds with `name=value` replaced. Raises UsageError of an unknown name or a value that is no number >= 0."""
+    """Thresholds with `name=value` replaced. Raises UsageError of an unknown name or a value out of range."""
     known = {field.name for field in fields(Thresholds)}
     changed: dict[str, float] = {}
     for assignment in assignments:
         name, _, text = assignment.partition("=")
         if name not in known:
             raise UsageError(f"there is no threshold '{name}': choose one of {', '.join(sorted(known))}")
-        try:
-            value = float(text)
-        except ValueError:
-            value = -1.0
-        if not 0 <= value < float("inf"):
-            raise UsageError(f"threshold '{assignment}' needs a number: write {name}=0.9 or the like")
-        changed[name] = value
-    return Thresholds(**changed)
+        changed[name] = _value(name, text, assignment)
+    limits = Thresholds(**changed)
+    for lower, upper in ORDERED:
+        if getattr(limits, lower) > getattr(limits, upper):
+            low, high = getattr(limits, lower), getattr(limits, upper)
+            raise UsageError(f"threshold {lower} of {low:g} is above {upper} of {high:g}: set both")
+    return limits
+
+
+def _value(name: str, text: str, assignment: str) -> float:
+    low, high, what = RANGES[name]
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    whole = what not in (LEVELS, REQUESTS) or value.is_integer()
+    if not low <= value <= high or not whole:
+        wanted = f"{what} from {low:g} to {high:g}"
+        raise UsageError(f"threshold '{assignment[:60]}' needs a number: {name} is {wanted}")
+    return value

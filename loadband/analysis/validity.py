@@ -20,7 +20,10 @@ from loadband.analysis.measure import TOKENS_AS_EVENTS, HoldData
 from loadband.analysis.queueing import Queue
 from loadband.analysis.series import drift, waves
 from loadband.analysis.thresholds import Thresholds
-from loadband.record import FailureClass
+from loadband.record import FailureClass, Status
+
+FEWEST_COUNTED = 2.0
+"""Requests that the seconds of a hold must count before their records can be missing: its edges count in part."""
 
 SHORTEST_HOLD_S = 3.0
 """A hold covers a whole second from here on that no neighbouring level can have told of (`check_delivery`)."""
@@ -55,6 +58,21 @@ def check_delivery(grade: Grade, numbers: Numbers, data: HoldData) -> Grade:
     if wrong.size:
         reason = f"users were not {numbers.users:g} during {wrong.size} of {users.size} s (from {wrong.min():g} to "
         grade = grade.refuse(f"{reason}{wrong.max():g})")
+    return grade
+
+
+def check_records(grade: Grade, data: HoldData, limits: Thresholds) -> Grade:
+    """Are the requests on record that the seconds of this hold counted, and is it known how they ended?"""
+    ended, seconds = data.ended, data.seconds
+    counted = sum(float((seconds[name] * seconds["weight"]).sum()) for name in ("ok", "failed", "cut"))
+    if ended.empty and counted >= FEWEST_COUNTED:
+        reason = f"requests.csv has no request that ended in this hold, seconds.csv counts {counted:.0f}"
+        return grade.undecide("requests").refuse(f"{reason}: one of the files is damaged")
+    strange = ended[~ended["status"].isin(list(Status))]
+    if len(strange) > limits.error_limit * len(ended):
+        words = ", ".join(sorted({f"'{str(word)[:20]}'" for word in strange["status"]})[:3])
+        reason = f"how {len(strange):,} of {len(ended):,} requests ended is not known (status {words})"
+        return grade.undecide("requests").refuse(reason)
     return grade
 
 

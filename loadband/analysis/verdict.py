@@ -79,6 +79,12 @@ class Facts:
     """Several levels were asked for, so that a band is expected."""
     target_lost: bool = False
     workers_lost: bool = False
+    gate_unread: bool = False
+    """The run has an SLO that cannot be read."""
+    blind: bool = False
+    """No request, or no step, is on record: nothing can be said of the target, gone or not."""
+    missing_steps: tuple[int, ...] = ()
+    """Of which requests tell and `steps.csv` does not."""
     price: Price | None = None
     causes: tuple[Cause, ...] = ()
 
@@ -91,6 +97,9 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
     curve = None if refused else fit(levels, metric)
     noise, no_noise = (None, "") if curve is None else replicates_of(levels, curve, slo, limits)
     failure = Failure("refused", reason=refused) if refused else find_failure(levels, curve, slo, limits)
+    if facts.missing_steps and failure.at is None and not refused:
+        lacking = ", ".join(str(step) for step in facts.missing_steps[:3])
+        failure = Failure("undecided", reason=f"steps.csv lacks step {lacking}, of which requests tell")
     results = slo_results(levels, slo, limits, noise)
     found = _findings(curve, failure, results, noise, limits)
     operating, saturation, sure = found.operating, found.saturation, Certainty(reason=no_noise)
@@ -210,7 +219,7 @@ def _went_away(level: Level) -> bool:
 def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
     """The first that applies, in the order of `ExitCode`."""
     valid = any(level.grade.valid for level in verdict.levels)
-    if not valid and (facts.target_lost or any(_went_away(level) for level in verdict.levels)):
+    if not valid and not facts.blind and (facts.target_lost or any(_went_away(level) for level in verdict.levels)):
         return ExitCode.UNREACHABLE
     limited = any(level.grade.client_limited for level in verdict.levels)
     operating = verdict.operating
@@ -220,6 +229,7 @@ def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
         not valid
         or verdict.refused
         or facts.workers_lost
+        or facts.gate_unread
         or (facts.ladder and (untold or (limited and operating.status != "found")))
         or (UNDECIDED in results and MISSED not in results)
     ):

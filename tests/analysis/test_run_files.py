@@ -25,7 +25,9 @@ def run(tmp_path: Path) -> Path:
     for n in range(3):
         directory.appender(REQUESTS).append(record(n).values())
     directory.appender(SECONDS).append([1_790_000_000, "", 2, 1.5, *[0] * 10])
-    directory.write_run({"ended": 1_790_000_010.0})
+    for name in (HISTOGRAMS, STEPS, WORKERS):
+        directory.appender(name).append([1] * len(COLUMNS[name]))
+    directory.write_run({"ended": 1_790_000_010.0, "plan": {"levels": [1]}})
     directory.close()
     return tmp_path / "run"
 
@@ -115,7 +117,15 @@ def test_a_missing_file_is_empty_with_a_note(run: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", list(COLUMNS))
 def test_an_empty_file_is_an_empty_table(run: Path, name: str) -> None:
-    (run / name).write_text("")
+    header = (run / name).read_text().splitlines()[0] + "\n"
+    for text, state in (("", "is empty"), (header, "has no row")):
+        (run / name).write_text(text)
+        assert read_run_files(run).notes == (f"{name} {state}: what needs it is undecided",)
+
+
+def test_a_run_without_a_plan_has_no_steps_and_no_note_on_them(run: Path) -> None:
+    edit(run / "run.json", '"plan"', '"no_plan"')
+    (run / STEPS).write_text((run / STEPS).read_text().splitlines()[0] + "\n")
     assert read_run_files(run).notes == ()
 
 

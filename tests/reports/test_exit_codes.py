@@ -56,6 +56,12 @@ def no_level_was_held(path: Path) -> Arguments:
     return [str(built.path)]
 
 
+def no_request_on_record(path: Path) -> Arguments:
+    built = build_run(path / "run", replace(BUILD, run={"how": "target_lost"}))
+    (built.path / "requests.csv").unlink()
+    return [str(built.path)]
+
+
 def a_worker_was_lost(path: Path) -> Arguments:
     built = build_run(path / "run", BUILD)
     text = (built.path / "workers.csv").read_text()
@@ -103,6 +109,8 @@ SITUATIONS: dict[str, Callable[[Path], Arguments]] = {
     "a table without `users` or without a throughput": of_table("users,ttft_p95_s\n1,0.2\n"),
     "a table with words, NaN or negative numbers": of_table("users,req_s\n1,-3\n"),
     "the report cannot be written": no_room_for_the_report,
+    "a threshold out of its range": of_table(SOUND, "--threshold", "band_power=2"),
+    "a row of a table with fewer cells than its header": of_table(SOUND + "64\n"),
     "the target went away, or could not be reached, before any level was valid": of_run(
         replace(ONE, change=gone_from(0), run={"how": "target_lost"})
     ),
@@ -112,6 +120,8 @@ SITUATIONS: dict[str, Callable[[Path], Arguments]] = {
     "the client was the limit where the answer lies": of_run(replace(BUILD, lag_s=0.2)),
     "Locust's files in which no number of users rests": locust_files_that_never_rest,
     "a worker was lost": a_worker_was_lost,
+    "the requests of the run are not on record": no_request_on_record,
+    "the SLO of `run.json` cannot be read": of_run(replace(BUILD, run={"slo": 5})),
     "the one level asked for is not valid": of_run(replace(ONE, users_shown={8: 5})),
     "most levels contradict themselves, or come from several builds": of_table(
         "users,req_s,build\n1,1,a\n2,2,a\n4,4,b\n"
