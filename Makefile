@@ -27,10 +27,10 @@ BIN := .venv/bin
 PIP := -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm bench bench-check clean
+.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm bench bench-check bench-verdict clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup engine ## an engine here, step-loaded: ENGINE=simulator, llamacpp or vllm, STEPS=1,2,4 HOLD=30s ARGS=...
 	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" --think-time 0 $(LOAD) $(ARGS)
@@ -59,6 +59,9 @@ bench: setup-dev ## the client's own limits, beside a bare reader and other tool
 
 bench-check: setup-dev ## fails when the client's cost grew by more than a quarter: 3 minutes, wants a quiet machine
 	@$(BIN)/python -m benchmarks.bench --check
+
+bench-verdict: setup-dev ## the verdict against truth: hits, false knees, coverage of its intervals: 5 to 10 minutes
+	@$(BIN)/python -m benchmarks.verdict_truth $(ARGS)
 
 format: setup-dev ## format and sort the code
 	@$(BIN)/ruff format

@@ -113,6 +113,22 @@ def _percentiles(analysis: Analysis, metric: str, label: str, *, logarithmic: bo
     return figure
 
 
+def draw_goodput(analysis: Analysis) -> Figure | None:
+    """Good requests per second beside all successful ones; nothing without an SLO."""
+    levels = _levels(analysis)
+    good = _series(levels, "goodput_req_s")
+    if not good:
+        return None
+    figure, ax = over_users(analysis.title, analysis.verdict, levels)
+    if served := _series(levels, "served_req_s"):
+        _line(ax, served, MUTED, "successful")
+    _line(ax, good, CURVE, "good: every own value within the SLO")
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel("requests/s", color=INK)
+    ax.legend(loc="lower right", frameon=False, fontsize=9)
+    return figure
+
+
 def draw_errors(analysis: Analysis) -> Figure | None:
     """Failed requests by class, share of those that ended at the level; the client's own in grey."""
     levels = [level for level in analysis.verdict.levels if level.users and level.numbers.requests]
@@ -185,6 +201,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Analysis], Figure | None]], ...] = (
     ("throughput", "Throughput over users", draw_throughput),
     ("ttft", "Time to first token over users", draw_ttft),
     ("tpot", "Time per output token over users", draw_tpot),
+    ("goodput", "Goodput over users", draw_goodput),
     ("errors", "Failed requests by class", draw_errors),
     ("speeds", "Output tokens/s of the system against tokens/s of one user", draw_speeds),
 )

@@ -11,7 +11,7 @@ from loadband.rundir import cell
 
 
 def step_table(levels: tuple[Level, ...]) -> str:
-    """The file's text; `marks` and `reasons` are `;` lists, `valid` is 0 or 1."""
+    """The file's text; `marks`, `reasons` and `failures` are `;` lists, `valid` is 0 or 1."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(STEP_TABLE_COLUMNS)
@@ -20,6 +20,7 @@ def step_table(levels: tuple[Level, ...]) -> str:
         words = {
             "valid": cell(grade.valid), "marks": ";".join(grade.marks), "reasons": "; ".join(grade.reasons),
             "remark": level.remark, "evidence_of_failure": cell(str(grade.evidence) if grade.evidence else None),
+            "failures": ";".join(f"{name}:{count}" for name, count in level.failures.items()),
         }  # fmt: skip
         writer.writerow(
             [

@@ -2,6 +2,7 @@
 
 import random
 
+from loadband.load.scenario_options import FOR_ALL
 from loadband.load.user import ModelUser
 
 
@@ -9,10 +10,11 @@ class LongContextUser(ModelUser):
     """Sends a fresh document of `--long-context-tokens` with a question, reads the answer, thinks."""
 
     scenario = "long_context"
+    takes = FOR_ALL | {"prompt_tokens"}
 
     def converse(self, source: random.Random) -> None:
         """One document."""
-        tokens = self.session.long_context_tokens.draw_whole(source)
+        tokens = self.options.prompt_tokens.draw_whole(source)
         prompt = self.session.book.document(source, tokens, self.nonce())
-        self.ask([{"role": "user", "content": prompt.text}], prompt, self.session.max_tokens.draw_whole(source))
+        self.ask([{"role": "user", "content": prompt.text}], prompt, self.options.max_tokens.draw_whole(source))
         self.think(source)

@@ -2,6 +2,7 @@
 
 import random
 
+from loadband.load.scenario_options import FOR_ALL
 from loadband.load.user import ModelUser
 
 
@@ -9,8 +10,10 @@ class OpenLoopUser(ModelUser):
     """Asks one fresh prompt of `--prompt-tokens` and leaves. `--rates` says how many come per second."""
 
     scenario = "open_loop"
+    takes = FOR_ALL | {"prompt_tokens", "kinds"}
 
     def converse(self, source: random.Random) -> None:
         """One request."""
-        prompt = self.session.book.prompt(source, self.session.prompt_tokens.draw_whole(source), self.nonce())
-        self.ask([{"role": "user", "content": prompt.text}], prompt, self.session.max_tokens.draw_whole(source))
+        tokens = self.options.prompt_tokens.draw_whole(source)
+        prompt = self.session.book.prompt(source, tokens, self.nonce(), self.options.kinds)
+        self.ask([{"role": "user", "content": prompt.text}], prompt, self.options.max_tokens.draw_whole(source))

@@ -22,7 +22,7 @@ class ReplayUser(ModelUser):
         """One request."""
         requests = self.session.dataset
         request = requests.request(source.randrange(len(requests)) if self.arrival is None else self.number)
-        max_tokens = request.max_tokens or self.session.max_tokens.draw_whole(source)
+        max_tokens = request.max_tokens or self.options.max_tokens.draw_whole(source)
         if request.messages is not None:
             self.ask(request.messages, Prompt("recorded", "", None), max_tokens)
         else:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from loadband import rundir
+from loadband.analysis.answers import notes_on_answers
 from loadband.analysis.causes import causes_of
 from loadband.analysis.client_health import WORKER_LOST
 from loadband.analysis.cost import Price
@@ -79,7 +80,7 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
         said.append(f"{NOT_COUNTED}, throughput is events/s and TPOT the time per event")
     if gate_unread:
         said.append("the SLO of run.json cannot be read, so its gate is undecided: give it with --slo")
-    notes = (*files.notes, *said, *unaccounted(files))
+    notes = (*files.notes, *said, *notes_on_answers(files.requests, files.run), *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
     statuses = dict(sorted(counted.items(), key=lambda each: -each[1]))

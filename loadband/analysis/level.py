@@ -97,6 +97,7 @@ NUMBER_COLUMNS: tuple[str, ...] = tuple(each.name for each in fields(Numbers))
 _LATER = NUMBER_COLUMNS.index("abandoned")
 STEP_TABLE_COLUMNS: tuple[str, ...] = (
     *NUMBER_COLUMNS[:_LATER], "valid", "marks", "reasons", "remark", *NUMBER_COLUMNS[_LATER:], "evidence_of_failure",
+    "failures",
 )  # fmt: skip
 """New columns go at the end."""
 

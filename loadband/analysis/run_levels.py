@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from loadband.analysis import breakdown, client_health, validity, windows
+from loadband.analysis.answers import check_answers
 from loadband.analysis.hold_noise import hold_noise
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Evidence, Grade, Level, Numbers
@@ -173,6 +174,7 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     grade = validity.check_books(grade, numbers, context.requests, data, limits)
     grade = validity.check_length(grade, numbers, limits)
     grade = validity.check_token_source(grade, data)
+    grade = check_answers(grade, data, context.timeouts)
     grade = validity.check_errors(grade, len(data.server_failed()), len(data.ok()) + len(data.server_failed()), limits)
     return validity.check_steadiness(grade, numbers, context.requests, data, limits)
 

@@ -7,6 +7,9 @@ A success has a 2xx status, at least one generated token (one alone may be half 
 `[DONE]` or a finish reason; of dialects without a last word, a whole HTTP message. Everything else fails with a class
 and the server's own sentence. What comes after `[DONE]`, after an error or after the end of the HTTP message belongs to
 no answer and is not looked at, so that any cut of the bytes into reads gives the same outcome.
+
+A server that has given finish reasons and ends an answer with `[DONE]` and none broke it off (llama-cpp-python does so
+when another request comes): `truncated`.
 """
 
 import functools
@@ -15,18 +18,12 @@ import os
 from loadband.load.dialects.dialect import Dialect
 from loadband.load.framing import Response
 from loadband.load.json_lines import LineParser
-from loadband.load.plain_answer import missing, no_stream, refusal
+from loadband.load.plain_answer import WHOLE_BYTES, Body, missing, no_stream, refusal
 from loadband.load.says import Chunk, ProtocolError, ServerError, Usage
 from loadband.load.sse import Event, EventParser
 from loadband.load.template import EventTemplate
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass
-
-BODY_BYTES = 65536
-"""How much of an answer that is no stream is kept for its sentence."""
-
-WHOLE_BYTES = 16_777_216
-"""How much is kept of an answer that was asked for in one piece."""
 
 STREAM_BEGINNINGS = (b"data:", b"event:", b"retry:", b"id:", b":")
 """A body that begins so is a stream of events, whatever its content type says."""
@@ -35,8 +32,9 @@ STREAM_BEGINNINGS = (b"data:", b"event:", b"retry:", b"id:", b":")
 class Answer:
     """Fed with reads until `complete` or `finish`."""
 
-    def __init__(self, dialect: Dialect, clock: TokenClock, echo: str = "") -> None:
-        """`echo`: what the server repeats before its answer."""
+    def __init__(self, dialect: Dialect, clock: TokenClock, echo: str = "", *, reason_due: bool = False) -> None:
+        """`echo`: what the server repeats before its answer; `reason_due`: it is known to give finish reasons."""
+        self._reason_due = reason_due
         self._dialect = dialect
         self._clock = clock
         self._response = Response()
@@ -44,8 +42,7 @@ class Answer:
         self._so_far = echo
         self._template = EventTemplate(functools.partial(_one_event, dialect))
         self._is_stream: bool | None = None
-        self._body = bytearray()
-        self._last_piece = 0.0
+        self._body = Body()
         self._error: ServerError | None = None
         self.first_byte: float | None = None
         """Stamp of the first read."""
@@ -76,7 +73,7 @@ class Answer:
         self._response.end()
         if self._is_stream:
             self._read(self._parser.finish(), torn=True)
-        elif not self._dialect.stream and 200 <= (self.http_status or 0) < 300 and self.complete:
+        elif self._one_piece and self.complete:
             self._read_whole()
 
     @property
@@ -111,8 +108,8 @@ class Answer:
 
     @property
     def broken(self) -> bool:
-        """Whether reading on is of no use: the bytes are not what they should be."""
-        return self._error is not None and self._error.failure_class == FailureClass.PROTOCOL
+        """Whether reading on is of no use: the bytes are not what they should be, or all that is kept of them came."""
+        return self._body.full or (self._error is not None and self._error.failure_class == FailureClass.PROTOCOL)
 
     @property
     def http_status(self) -> int | None:
@@ -127,7 +124,7 @@ class Answer:
         if status is None:
             return ServerError(FailureClass.RESET, _how(lost, "before it sent a whole header"))
         if not 200 <= status < 300:
-            return refusal(status, bytes(self._body), self._response.status_message)
+            return refusal(status, b"" if self._coding else self._body.data(), self._response.status_message)
         if self._is_stream or self._says_stream():
             return self._stream_failure(lost)
         return self._piece_failure(lost)
@@ -136,12 +133,16 @@ class Answer:
         """Of a 2xx that is no stream."""
         if lost is not None and not self.complete:
             return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
-        body = bytes(self._body)
+        body = self._body.data()
         if self._dialect.stream:
             return no_stream(body, self._response.header("content-type"))
         return missing(body, whole=self.complete, tokens=bool(self.text or self.usage.output_tokens))
 
     def _stream_failure(self, lost: OSError | None) -> ServerError | None:
+        if not self.is_stream and self.complete:
+            return ServerError(FailureClass.EMPTY, "the answer has no body")
+        if self.done and self._reason_due and self.finish_reason is None:
+            return ServerError(FailureClass.TRUNCATED, "broken off: [DONE] without the finish reason usual here")
         if not self.ended_well:
             if lost is not None:
                 return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
@@ -153,14 +154,28 @@ class Answer:
     def _take(self, stamp: float, piece: bytes) -> None:
         if self._is_stream is None:
             # Held back until it is clear what it is: at most a few bytes, too few for an event.
-            piece = bytes(self._body) + piece
-            self._body.clear()
+            piece = self._body.data() + piece
+            self._body = Body()
+            if self._coding and 200 <= (self.http_status or 0) < 300:
+                self._fail(
+                    FailureClass.PROTOCOL, f"the answer is compressed ({self._coding}) though nobody asked for it"
+                )
             self._is_stream = self._looks_like_stream(piece)
         if self._is_stream:
             self._read_piece(stamp, piece)
-        elif len(self._body) < (BODY_BYTES if self._dialect.stream else WHOLE_BYTES):
-            self._body += piece
-            self._last_piece = stamp
+        elif self._body.keep(stamp, piece, whole=self._one_piece):
+            self._fail(FailureClass.PROTOCOL, f"the answer in one piece is longer than {WHOLE_BYTES >> 20} MB")
+
+    @property
+    def _one_piece(self) -> bool:
+        """Whether this is the answer, and asked for in one piece."""
+        return not self._dialect.stream and 200 <= (self.http_status or 0) < 300
+
+    @property
+    def _coding(self) -> str:
+        """Name of a compression; empty of plain bytes."""
+        coding = self._response.header("content-encoding").strip().lower()
+        return "" if coding == "identity" else coding
 
     def _says_stream(self) -> bool:
         return "text/event-stream" in self._response.header("content-type").lower()
@@ -184,7 +199,12 @@ class Answer:
             if self._error is None and not self.done:
                 self._hear(stamp, text, visible=self._template.visible)
             return
-        chunk = self._read(parser.feed(stamp, piece))
+        try:
+            events = parser.feed(stamp, piece)
+        except ProtocolError as error:
+            self._fail(FailureClass.PROTOCOL, str(error))
+            return
+        chunk = self._read(events)
         if chunk is not None and was_idle and parser.idle:
             self._template.learn(piece, chunk)
 
@@ -236,7 +256,7 @@ class Answer:
     def _read_whole(self) -> None:
         """An answer in one piece, as it was asked for. Its tokens have no times but its end."""
         try:
-            chunk = self._dialect.whole(bytes(self._body))
+            chunk = self._dialect.whole(self._body.data())
         except ProtocolError as error:
             self._fail(FailureClass.PROTOCOL, str(error))
             return
@@ -244,7 +264,7 @@ class Answer:
         self.text = [chunk.text] if chunk.text else []
         self.usage = chunk.usage or self.usage
         self.finish_reason, self.model, self.tool_calls = chunk.finish_reason, chunk.model, chunk.tool_calls
-        self._clock.ended(self._last_piece)
+        self._clock.ended(self._body.last)
 
     def _fail(self, failure_class: str, sentence: str) -> None:
         if self._error is None:

@@ -5,9 +5,11 @@ Knows: the columns of `requests.csv` and where each comes from. Must not know: s
 
 from dataclasses import dataclass
 
+from loadband.load.degenerate import is_degenerate
 from loadband.load.exchange import Exchange
 from loadband.load.ledger import Open
 from loadband.load.session import Session, StepMark
+from loadband.load.token_clock import BUFFERED_EVENTS
 from loadband.record import Record, Status, TokenSource
 from loadband.rundir import one_line
 
@@ -28,6 +30,7 @@ class Asked:
     """Requests of this process in flight when it began, itself among them."""
     conversation: int | None = None
     turn: int | None = None
+    adapter: str | None = None
     planned: float | None = None
     """When the schedule of an open loop wanted it, Unix seconds on the master's clock."""
     waited: bool = False
@@ -48,6 +51,8 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
     source = TokenSource.USAGE
     if tokens is None:
         tokens, source = timing.events or None, TokenSource.EVENTS
+    at_once = timing.ttft_s is not None and timing.ttft_s == timing.e2e_s and (tokens or 0) >= BUFFERED_EVENTS
+    buffered = timing.buffered or at_once
     return Record(
         id=asked.id,
         worker=session.worker,
@@ -69,12 +74,12 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         first_byte_s=None if answer.first_byte is None else answer.first_byte - exchange.start,
         ttft_s=timing.ttft_s,
         ttfa_s=timing.ttfa_s,
-        tpot_s=exchange.tokens.tpot(tokens),
+        tpot_s=None if buffered else exchange.tokens.tpot(tokens),
         e2e_s=timing.e2e_s,
         felt_s=timing.e2e_s,
-        itl_p50_s=timing.itl_p50_s,
-        itl_p99_s=timing.itl_p99_s,
-        itl_max_s=timing.itl_max_s,
+        itl_p50_s=None if buffered else timing.itl_p50_s,
+        itl_p99_s=None if buffered else timing.itl_p99_s,
+        itl_max_s=None if buffered else timing.itl_max_s,
         events=timing.events,
         output_tokens=tokens,
         prompt_tokens=answer.usage.prompt_tokens,
@@ -89,8 +94,9 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         prompt_tokens_asked=asked.tokens_asked,
         max_tokens=asked.max_tokens,
         model_answered=_words(answer.model, session),
+        adapter=asked.adapter,
         attempts=1,
-        flags=_flags(exchange, asked, bursty=timing.bursty) or None,
+        flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered) or None,
         duration_s=exchange.end - exchange.start,
     )
 
@@ -102,15 +108,17 @@ def _words(told: str | None, session: Session) -> str | None:
     return one_line(told, [session.key or ""]).encode(errors="replace").decode()
 
 
-def _flags(exchange: Exchange, asked: Asked, *, bursty: bool) -> str:
-    ended = exchange.status == Status.OK
+def _flags(exchange: Exchange, asked: Asked, *, bursty: bool, buffered: bool) -> str:
+    ended, answer = exchange.status == Status.OK, exchange.answer
     flags = {
         "warmup": asked.step.warmup,
         "waited": asked.waited,
         "bursty": bursty,
-        "no_done": ended and exchange.answer.no_done,
-        "not_a_stream": ended and not exchange.answer.is_stream,
+        "buffered": buffered,
+        "no_done": ended and answer.no_done,
+        "not_a_stream": ended and not answer.is_stream,
         "stale_connection": exchange.stale,
-        "degenerate": ended and not exchange.tokens.events and not exchange.answer.text,
+        "degenerate": ended
+        and is_degenerate(answer.text, answer.finish_reason, said=bool(exchange.tokens.events or answer.text)),
     }
     return ";".join(flag for flag, is_set in flags.items() if is_set)

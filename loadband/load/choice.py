@@ -10,6 +10,7 @@ from locust.env import Environment
 from loadband.errors import UsageError
 from loadband.load.distribution import parse_shares
 from loadband.load.mix import MixedUser, scenario_classes
+from loadband.load.scenario_options import Settings
 from loadband.load.source import SourceUser
 
 OPEN_LOOP, MULTI_TURN, REPLAY = "open_loop", "multi_turn", "replay"
@@ -40,6 +41,19 @@ def choose(
     if not at_rates and OPEN_LOOP in shares:
         raise UsageError("open_loop needs a rate: say how many requests per second with --rates 0.5,1,2,4")
     return shares
+
+
+def check_settings(environment: Environment, shares: Mapping[str, float], settings: Settings) -> None:
+    """Refuse what `--set` says to no effect. Raises UsageError."""
+    offered = scenario_classes(environment)
+    for scenario, keys in settings.items():
+        if scenario not in offered:
+            raise UsageError(f"--set: there is no scenario {scenario}: choose of {', '.join(sorted(offered))}")
+        if scenario not in shares:
+            raise UsageError(f"--set: {scenario} does not run: leave it out, or name it in --mix")
+        if useless := sorted(set(keys) - offered[scenario].takes):
+            takes = ", ".join(sorted(offered[scenario].takes))
+            raise UsageError(f"--set: {useless[0]} means nothing to {scenario}, which takes {takes}")
 
 
 def install_users(environment: Environment, shares: Mapping[str, float], *, at_rates: bool) -> None:

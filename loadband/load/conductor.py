@@ -14,6 +14,7 @@ from typing import Any
 import gevent
 from locust.env import Environment
 
+from loadband.errors import LoadbandError
 from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
 from loadband.load.ladder import FIRST_LEAD_S, Ladder, Phase
@@ -46,13 +47,19 @@ class Conductor:
         console: progress.Progress,
         *,
         clock: Callable[[], float] = time.time,
+        between_passes: Callable[[], None] = lambda: None,
     ) -> None:
-        """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves."""
+        """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves.
+
+        `between_passes` is called when the users of one pass are gone and before the next; it may raise LoadbandError.
+        """
         self._environment = environment
         self._roll = roll
         self._clock = clock
         self._progress = console
         self._failed_before = 0
+        self._between_passes = between_passes
+        self._pass = 1
         self.plan = plan
         self.ladder = Ladder(plan, ramp_users_s=ramp_users_s) if plan else None
         self._rate = ramp_users_s
@@ -108,6 +115,7 @@ class Conductor:
         if action.ended is not None:
             self._step_ended(action.ended, sight)
         if ladder.current is not None and ladder.current is not before:
+            self._next_pass(ladder.current.repeat)
             self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
         elif ladder.current is not None and ladder.current.hold_from == now:
             self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
@@ -119,6 +127,17 @@ class Conductor:
             self._run["how"] = LOST_TARGET if self.pen.target_lost else FAILURE if ladder.failed else "plan"
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)))
         return action
+
+    def _next_pass(self, repeat: int) -> None:
+        """Do what is asked for between passes; where it fails, go on and tell it."""
+        if repeat == self._pass:
+            return
+        self._pass = repeat
+        try:
+            self._between_passes()
+        except LoadbandError as error:
+            self._progress.say(str(error))
+            self._run["findings"] = [*self._run.get("findings", []), f"before pass {repeat}: {error}"]
 
     @property
     def spawn_rate(self) -> float:

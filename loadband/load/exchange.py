@@ -31,7 +31,7 @@ DONE_LINGER_S = 0.1
 """After `[DONE]`: how long to wait for the end of the HTTP message, so that the connection can be kept."""
 
 FINISH_LINGER_S = 5.0
-"""After a finish reason without `[DONE]`: how long a usage event or the end may take."""
+"""After a finish reason or an error without `[DONE]`: how long the silence before a usage event or the end may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,12 @@ class Exchange:
         clock: Callable[[], float] = time.perf_counter,
         leave_s: float | None = None,
         echo: str = "",
+        reason_due: bool = False,
     ) -> None:
         """A request about to be made.
 
         `leave_s`: the user hangs up so many seconds after the start, unless the answer is complete.
-        `echo`: what the server repeats before its answer.
+        `echo`: what the server repeats before its answer; `reason_due`: it is known to give finish reasons.
         """
         self._connection = connection
         self._timeouts = timeouts
@@ -78,7 +79,8 @@ class Exchange:
         self._leave_at = math.inf if leave_s is None else self.start + leave_s
         self._leaving = gevent.Timeout(leave_s)
         self.tokens = TokenClock(self.start, wall_offset)
-        self.answer = Answer(dialect, self.tokens, echo)
+        self.answer = Answer(dialect, self.tokens, echo, reason_due=reason_due)
+        self._done_at: float | None = None
         self.status = Status.CUT
         """Cut until it ended otherwise: a user that is stopped in mid-request leaves it so."""
         self.failure: ServerError | None = None
@@ -175,8 +177,11 @@ class Exchange:
         """The next moment at which waiting ends, and the failure that it means; None after the server's last word."""
         limits = self._timeouts
         last = self.start if reader.last is None else reader.last
+        if self.answer.done:
+            self._done_at = self._done_at or self._clock()
+            return self._done_at + DONE_LINGER_S, None
         if self.answer.last_word:
-            return last + (DONE_LINGER_S if self.answer.done else FINISH_LINGER_S), None
+            return min(last + FINISH_LINGER_S, self.start + limits.total_s), None
         if self.tokens.first is None:
             deadline = self.start + limits.first_token_s
             failure = ServerError(FailureClass.TIMEOUT_FIRST_TOKEN, f"no token within {limits.first_token_s:g} s")

@@ -3,10 +3,14 @@
 Knows: status, headers, where the body begins and ends. Must not know: sockets, stamps, what the body says.
 
 Interim answers (100, 103) are passed over. What follows the end of the final answer belongs to nobody and is not
-looked at, whether it comes in the same read or in a later one; the connection is then not for reuse.
+looked at, whether it comes in the same read or in a later one; the connection is then not for reuse. Headers and
+trailers are bounded, for some never end.
 """
 
 from geventhttpclient.response import HTTPParseError, HTTPResponse
+
+HEADER_CHARACTERS = 65536
+"""Of all names and values of an answer together, those of interim answers and trailers among them."""
 
 
 class Response(HTTPResponse):
@@ -17,6 +21,7 @@ class Response(HTTPResponse):
         self.over = False
         """The final answer's message ended by its own framing, or by `end`."""
         self._pieces: list[bytes] = []
+        self._header_characters = 0
 
     @property
     def status(self) -> int | None:
@@ -48,6 +53,19 @@ class Response(HTTPResponse):
         """The pieces of the body that came since the last take."""
         pieces, self._pieces = self._pieces, []
         return pieces
+
+    def _on_header_field(self, string: str) -> None:
+        self._bound(string)
+        super()._on_header_field(string)
+
+    def _on_header_value(self, string: str) -> None:
+        self._bound(string)
+        super()._on_header_value(string)
+
+    def _bound(self, string: str) -> None:
+        self._header_characters += len(string)
+        if self._header_characters > HEADER_CHARACTERS:
+            raise HTTPParseError(f"its header is longer than {HEADER_CHARACTERS:,} bytes")
 
     def _on_body(self, buf: bytearray) -> None:
         self._pieces.append(bytes(buf))

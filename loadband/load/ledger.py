@@ -74,7 +74,7 @@ class Ledger:
         if record.status in (Status.OK, Status.FAILED, Status.CUT, Status.ABANDONED):
             self._count(now, scenario, record.status)
             self._deal(tokens, record, scenario, now)
-        if record.status == Status.OK:
+        if record.status == Status.OK and not tokens.buffered:
             self.observe("itl", tokens.gaps, record.step_end or 0, now, scenario)
         self._records.append(record)
 

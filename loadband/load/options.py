@@ -8,16 +8,18 @@ Options that name a file, a directory, a command or an environment variable are 
 """
 
 import argparse
-import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from loadband import plan, slo
 from loadband.errors import UsageError
 from loadband.load import arrivals, distribution, leaving, rates, trace_columns
+from loadband.load.declaring import add as _add
+from loadband.load.declaring import checked
 from loadband.load.dialects import DIALECTS
+from loadband.load.prompt_options import add_prompt_options
+from loadband.load.scenario_options import parse_temperature
 
 KEY_VARIABLE = "LOADBAND_API_KEY"
 
@@ -32,6 +34,8 @@ class Frozen:
     report: bool | None
     mix: str | None
     dataset: str | None
+    tokenizer: str | None
+    reset_cache: bool
     user_classes: tuple[str, ...]
     path: str | None
 
@@ -45,6 +49,8 @@ class Frozen:
             report=options.report,
             mix=options.mix,
             dataset=options.dataset,
+            tokenizer=options.tokenizer,
+            reset_cache=options.reset_cache,
             user_classes=tuple(options.user_classes or ()),
             path=options.path,
         )
@@ -59,19 +65,6 @@ class Joined(argparse.Action):
         setattr(namespace, self.dest, values if before is None else f"{before},{values}")
 
 
-def checked(parse: Callable[[str], Any]) -> Callable[[str], str]:
-    """An argparse type that keeps the text when `parse` takes it; its sentence is the error otherwise."""
-
-    def check(text: str) -> str:
-        try:
-            parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return text
-
-    return check
-
-
 def _positive(text: str) -> float:
     seconds = plan.parse_duration(text)
     if seconds <= 0:
@@ -80,13 +73,7 @@ def _positive(text: str) -> float:
 
 
 def _temperature(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is no temperature: write a number from 0 up")
-    return value
+    return parse_temperature(checked(parse_temperature)(text))
 
 
 def _path(text: str) -> str:
@@ -99,6 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every option, and bind Locust's ports to this machine unless asked otherwise."""
     _add_plan(parser.add_argument_group("Loadband: load plan"))
     _add_requests(parser.add_argument_group("Loadband: requests"))
+    add_prompt_options(parser.add_argument_group("Loadband: prompts"))
     _add_timeouts(parser.add_argument_group("Loadband: time-outs"))
     _add_results(parser.add_argument_group("Loadband: results"))
     parser.set_defaults(web_host="127.0.0.1", master_bind_host="127.0.0.1")
@@ -115,10 +103,6 @@ class _BindPort(argparse._StoreAction):
     ) -> None:
         super().__call__(parser, namespace, values, option)
         namespace.master_port = values
-
-
-def _add(group: Any, name: str, **how: Any) -> None:
-    group.add_argument(f"--{name}", env_var=f"LOADBAND_{name.upper().replace('-', '_')}", **how)
 
 
 def _add_plan(group: Any) -> None:

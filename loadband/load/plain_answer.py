@@ -9,6 +9,38 @@ from loadband.load.says import ServerError
 from loadband.load.server_json import as_json, error_of, is_context_length, parsed
 from loadband.record import FailureClass, http_class
 
+BODY_BYTES = 65536
+"""How much of an answer that is no stream is kept for its sentence."""
+
+WHOLE_BYTES = 16_777_216
+"""How much is kept of an answer that was asked for in one piece."""
+
+
+class Body:
+    """A body that is no stream of events, as far as it is kept."""
+
+    __slots__ = ("_data", "full", "last")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self.full = False
+        """All that is kept has come: reading on is of no use."""
+        self.last = 0.0
+        """Stamp of the newest piece."""
+
+    def keep(self, stamp: float, piece: bytes, *, whole: bool) -> bool:
+        """Add a piece; `whole`: all of the body is wanted. Whether it is wanted and has become too much."""
+        if self.full:
+            return False
+        self._data += piece
+        self.last = stamp
+        self.full = len(self._data) >= (WHOLE_BYTES if whole else BODY_BYTES)
+        return whole and self.full
+
+    def data(self) -> bytes:
+        """What was kept."""
+        return bytes(self._data)
+
 
 def refusal(status: int, body: bytes, reason: str | None) -> ServerError:
     """Of an answer whose status is no 2xx; `reason`: the words beside the status."""

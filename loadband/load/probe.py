@@ -7,7 +7,7 @@ Whatever would fail every request of the run is said here, in one line with the 
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from http.client import HTTPException
 from typing import Any
@@ -18,18 +18,18 @@ from loadband.errors import LoadbandError, UnreachableError, UsageError
 from loadband.load.connection import ConnectError, Connection, parse_address
 from loadband.load.dialects import dialect_of
 from loadband.load.exchange import Exchange, Timeouts
-from loadband.load.prompts import KINDS, USUAL_TOKENS_PER_CHARACTER, PromptBook, passage
+from loadband.load.length_check import check
+from loadband.load.lengths import Lengths, lengths
+from loadband.load.prompts import PromptBook
 from loadband.load.request import get_request, request_head, whole_request
 from loadband.load.says import Sampling, ServerError
-from loadband.load.server_json import error_of
+from loadband.load.token_server import TokenServer
+from loadband.load.told import few, limit_of, names, refused, sentence_of
 from loadband.record import FailureClass
 from loadband.rundir import one_line
 
 ANSWER_TOKENS = 8
 """Asked of each probe: one token alone may be half a character and so no text."""
-
-CALIBRATION_CHARACTERS = 600
-"""Length of the text that tells what a character costs."""
 
 
 class Stage(StrEnum):
@@ -56,6 +56,14 @@ class Target:
     api: str = "openai-chat"
     path: str | None = None
     stream: bool = True
+    kinds: tuple[str, ...] = ("chat",)
+    """Kinds of text whose length the run asks for."""
+    extra_bodies: tuple[dict[str, Any], ...] = ({},)
+    """Fields that requests are asked with; the first are those of all."""
+    adapters: tuple[str, ...] = ()
+    """Names that requests are asked of in place of the model."""
+    tokenizer: str | None = None
+    """File, folder or hub name."""
 
 
 @dataclass(slots=True)
@@ -66,7 +74,10 @@ class Found:
     ignore_eos: bool = False
     include_usage: bool = True
     """The server takes `stream_options`."""
-    tokens_per_character: dict[str, float] = field(default_factory=lambda: dict(USUAL_TOKENS_PER_CHARACTER))
+    lengths: Lengths = field(default_factory=Lengths)
+    """What the texts of a prompt cost."""
+    template_tokens: int | None = None
+    """What the server adds to a prompt."""
     context_limit: int | None = None
     """Tokens of prompt and answer together, where the server tells."""
     server: dict[str, Any] = field(default_factory=dict)
@@ -99,7 +110,9 @@ class Probe:
         self.found.model = self._choose_model(self._offered_models())
         self.found.context_limit = self._limits.get(self.found.model)
         self.stage = Stage.ANSWER
-        self._calibrate(self._try_request())
+        bare = self._try_request()
+        self._try_others()
+        self._measure(bare)
         self.stage = Stage.DONE
         return self.found
 
@@ -111,10 +124,10 @@ class Probe:
         """Names of `/v1/models`; None when the server has no such list."""
         status, body = self._get("/v1/models")
         if status in (401, 403):
-            raise self._key_error(status, _sentence_of(body))
+            raise self._key_error(status, sentence_of(body))
         if status in (502, 503, 504):
             raise UnreachableError(
-                f"{self._address.url} is not ready ({status}: {self._clean(_sentence_of(body))}); wait until it is"
+                f"{self._address.url} is not ready ({status}: {self._clean(sentence_of(body))}); wait until it is"
             )
         try:
             models = {model["id"]: model for model in json.loads(body)["data"] if isinstance(model["id"], str)}
@@ -154,14 +167,14 @@ class Probe:
         asked = self._target.model
         if asked is not None:
             if offered and asked not in offered:
-                self.found.findings.append(f"the server does not list the model {asked}; it lists {_few(offered)}")
+                self.found.findings.append(f"the server does not list the model {asked}; it lists {few(offered)}")
             return asked
         if not offered and not self._dialect.needs_model:
             return self._dialect.name
         if not offered:
             raise UsageError(f"{self._address.url} does not tell its models: name one with --model")
         if len(offered) > 1:
-            raise UsageError(f"{self._address.url} offers several models: choose one with --model ({_few(offered)})")
+            raise UsageError(f"{self._address.url} offers several models: choose one with --model ({few(offered)})")
         return offered[0]
 
     def _try_request(self) -> int | None:
@@ -174,11 +187,11 @@ class Probe:
         if wanted and not self._dialect.takes_ignore_eos:
             raise UsageError(f"{self._dialect.name} has no ignore_eos: leave out --ignore-eos")
         exchange = self.ask("")
-        if _refused(exchange) and _names(exchange, "stream_options", "include_usage"):
+        if refused(exchange) and names(exchange, "stream_options", "include_usage"):
             self.found.include_usage = False
             self.found.findings.append("the server does not take stream_options: tokens are counted events")
             exchange = self.ask("")
-        if _refused(exchange) and wanted is None and self.found.ignore_eos:
+        if refused(exchange) and wanted is None and self.found.ignore_eos:
             self.found.ignore_eos = False
             exchange = self.ask("")
         if exchange.failure is None and wanted is not False and not self.found.ignore_eos:
@@ -187,33 +200,66 @@ class Probe:
             raise self._refusal(exchange.failure, exchange.answer.http_status)
         return exchange.answer.usage.prompt_tokens
 
-    def _calibrate(self, bare: int | None) -> None:
-        """Tokens per character of a kind, by the server's own counts: `bare` of a bare prompt, one long one a kind."""
-        if bare is None:
-            self.found.findings.append("the server does not count prompt tokens: prompt lengths are estimated")
-            return
-        for number, kind in enumerate(KINDS):
-            text = passage(kind, CALIBRATION_CHARACTERS, self._book.source(0, number))
-            counted = self.ask(text).answer.usage.prompt_tokens
-            if counted is not None and counted > bare:
-                self.found.tokens_per_character[kind] = (counted - bare) / len(text)
+    def _try_others(self) -> None:
+        """One request of each further kind: other fields, each adapter."""
+        first, *others = self._target.extra_bodies
+        asked = [(fields, self.found.model, f"the fields {fields}: change --set") for fields in others]
+        asked += [(first, name, f"the adapter {name}: change --adapters") for name in self._target.adapters]
+        for fields, model, what in asked:
+            failure = self._exchange(self.nonce(), ANSWER_TOKENS, self._sampling(fields, model)).failure
+            if failure is not None:
+                sentence = self._clean(failure.message)
+                raise UsageError(f"{self._address.url} refuses ({sentence}) a request with {what}")
 
-    def ask(self, text: str, max_tokens: int = ANSWER_TOKENS) -> Exchange:
+    def _measure(self, bare: int | None) -> None:
+        """What every text costs, and whether the server counts a prompt so: `bare` are the tokens of a nonce alone."""
+        target, found = self._target, self.found
+        server = TokenServer(self._address, target.key, target.timeouts, self._dialect, self._sampling())
+        try:
+            found.lengths = lengths(
+                target.kinds, target.tokenizer, server.tokenizer, server.usage if bare is not None else None
+            )
+        finally:
+            found.requests += server.requests
+            found.prompt_tokens += server.prompt_tokens
+            found.output_tokens += server.output_tokens
+        found.findings += found.lengths.findings
+        if bare is not None and target.kinds:
+            book = PromptBook(0, f"{target.run_id}/check", found.lengths.table)
+            found.template_tokens, finding = check(book, target.kinds, found.lengths.counted_by, self._prompt_tokens)
+            found.findings += [finding] if finding else []
+
+    def _prompt_tokens(self, text: str) -> int | None:
+        return self.ask_again(text, ANSWER_TOKENS).answer.usage.prompt_tokens
+
+    def _sampling(self, fields: dict[str, Any] | None = None, model: str | None = None) -> Sampling:
+        """What a request asks for: as the run will ask, but for other fields or of another model."""
+        return Sampling(
+            model or self.found.model,
+            self._target.temperature,
+            ignore_eos=self.found.ignore_eos,
+            extra_body=self._target.extra_bodies[0] if fields is None else fields,
+            include_usage=self.found.include_usage,
+        )
+
+    def ask(self, text: str = "", max_tokens: int = ANSWER_TOKENS) -> Exchange:
         """One request of the run's kind, behind a mark that no other begins with; however it ends, it is counted."""
         return self.ask_again(f"{self.nonce()} {text}".strip(), max_tokens)
 
     def nonce(self) -> str:
         """A mark that no other request begins with."""
-        return self._book.nonce(0, 0, self.found.requests + 1)
+        return self._book.nonce(0, 0, self.found.requests + 1).text
 
     def ask_again(self, content: str, max_tokens: int, *, ignore_eos: bool | None = None) -> Exchange:
         """One request with exactly this content; `ignore_eos` None: as the run will ask."""
+        sampling = self._sampling()
+        if ignore_eos is not None:
+            sampling = replace(sampling, ignore_eos=ignore_eos)
+        return self._exchange(content, max_tokens, sampling)
+
+    def _exchange(self, content: str, max_tokens: int, sampling: Sampling) -> Exchange:
         messages = [{"role": "user", "content": content}]
-        sampling = Sampling(
-            self.found.model, self._target.temperature, include_usage=self.found.include_usage,
-            ignore_eos=self.found.ignore_eos if ignore_eos is None else ignore_eos,
-        )  # fmt: skip
-        head = request_head(self._dialect.path(self.found.model), self._address, self._target.key)
+        head = request_head(self._dialect.path(sampling.model), self._address, self._target.key)
         body = self._dialect.body(sampling, messages, max_tokens)
         echo = self._dialect.echo(messages)
         exchange = Exchange(self._connection, self._dialect, self._target.timeouts, echo=echo)
@@ -236,7 +282,8 @@ class Probe:
             )
         if status is not None and 400 <= status < 500 and failure.failure_class != FailureClass.THROTTLED:
             return UsageError(
-                f"{url} refuses the request ({status}: {sentence}): change --model, --max-tokens or --prompt-tokens"
+                f"{url} refuses the request ({status}: {sentence}): change --model, --max-tokens, "
+                "--prompt-tokens or --extra-body"
             )
         return UnreachableError(
             f"{url} gave no answer to a first request ({failure.failure_class}: {sentence}): look at the server's log"
@@ -249,39 +296,3 @@ class Probe:
 
     def _clean(self, sentence: str) -> str:
         return one_line(sentence, [self._target.key or ""]).rstrip(".")
-
-
-def probe(target: Target) -> Found:
-    """Look at the target once."""
-    look = Probe(target)
-    try:
-        return look.run()
-    finally:
-        look.close()
-
-
-def limit_of(model: dict[str, Any]) -> int | None:
-    """Context limit that an entry of `/v1/models` tells: vLLM and SGLang `max_model_len`, llama.cpp `meta.n_ctx`."""
-    meta = model.get("meta")
-    told = model.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
-    return told if isinstance(told, int) and told > 0 else None
-
-
-def _refused(exchange: Exchange) -> bool:
-    return exchange.failure is not None and exchange.answer.http_status in (400, 422)
-
-
-def _names(exchange: Exchange, *fields: str) -> bool:
-    return exchange.failure is not None and any(field in exchange.failure.message for field in fields)
-
-
-def _sentence_of(body: str) -> str:
-    try:
-        told = error_of(json.loads(body))
-    except (ValueError, AttributeError):
-        told = None
-    return told.message if told else body[:300]
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -3,14 +3,15 @@
 Knows: HTTP/1.1 heads. Must not know: sockets, what the body says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from loadband.load.connection import Address
 
 
-def request_head(path: str, address: Address, key: str | None) -> bytes:
-    """The head of a POST of JSON, up to the value of `Content-Length`."""
+def request_head(path: str, address: Address, key: str | None, more: Mapping[str, str] | None = None) -> bytes:
+    """The head of a POST of JSON, up to the value of `Content-Length`; `more` headers beside ours."""
     lines = ["Content-Type: application/json", "Accept: text/event-stream"]
+    lines += [f"{name}: {value}" for name, value in (more or {}).items()]
     return _head(f"POST {address.base_path}{path}", address, key, lines) + b"Content-Length: "
 
 

@@ -3,6 +3,7 @@
 Knows: which of its keys comes from where. Must not know: how the test goes.
 """
 
+import json
 import platform
 from typing import Any
 
@@ -11,8 +12,8 @@ import locust
 
 import loadband
 from loadband.load.connection import parse_address
+from loadband.load.pools import pools_hash
 from loadband.load.probe import Found
-from loadband.load.prompts import pools_hash
 from loadband.load.session import Work
 from loadband.plan import Plan, parse_label
 
@@ -36,10 +37,16 @@ def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
         "prompt_tokens": work.prompt_tokens,
         "think_time": work.think_time,
         "seed": work.seed,
-        "nonce": "run",
+        "nonce": work.nonce,
+        "shared_prefix": work.shared_prefix,
+        "tokens_counted_by": found.lengths.counted_by,
+        "template_tokens": found.template_tokens,
         "sampling": {
             "max_tokens": work.max_tokens, "temperature": work.temperature, "ignore_eos": work.ignore_eos,
+            "extra_body": json.loads(work.extra_body),
         },
+        "settings": work.settings,
+        "adapters": work.adapters,
         "timeouts": work.timeouts,
         "plan": None if plan is None else {
             "levels": list(plan.levels), "rates": list(plan.rates),
@@ -60,6 +67,8 @@ def words_of(options: Any, work: Work) -> dict[str, Any]:
         "turns": work.turns if "multi_turn" in work.mix else None,
         "abandon": work.abandon,
         "slo": options.slo,
+        "reset_cache": options.reset_cache,
+        "preset": options.preset,
         "labels": dict(parse_label(label) for label in options.label or ()),
         "server_args": options.server_args,
         "api": work.api,

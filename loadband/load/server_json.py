@@ -22,6 +22,9 @@ _CONTEXT_LENGTH = re.compile(
 )
 """How vLLM, SGLang, llama.cpp, TGI and OpenAI say that a prompt is too long. `context deadline exceeded` is not it."""
 
+_THROTTLING_KINDS = frozenset({"overloaded_error", "rate_limit_error", "rate_limit_exceeded", "service_unavailable"})
+"""Types of errors that say so without a number."""
+
 NAMES = (b"", b"message")
 """Names of events that must hold JSON; what others hold (`event: ping`) is theirs."""
 
@@ -90,6 +93,8 @@ def _class_of(code: Any, kind: str, sentence: str) -> str:
     if isinstance(code, str) and re.fullmatch("[0-9]{3}", code):
         number = int(code)
     if isinstance(number, int) and http_class(number) == FailureClass.THROTTLED:
+        return FailureClass.THROTTLED
+    if kind.lower().replace(" ", "_") in _THROTTLING_KINDS:
         return FailureClass.THROTTLED
     return FailureClass.STREAM_ERROR
 

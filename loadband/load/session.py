@@ -6,24 +6,25 @@ Must not know: Locust's runners, files, how a level is chosen.
 
 import itertools
 import os
-import random
 import time
 from dataclasses import dataclass
 from typing import Any
 
-import gevent
 from gevent.event import Event
 
 from loadband.load.connection import Address, Connection, parse_address
 from loadband.load.dataset import Dataset
 from loadband.load.dialects import dialect_of
-from loadband.load.distribution import Distribution, parse_distribution, parse_token_count
 from loadband.load.exchange import Timeouts
 from loadband.load.leaving import Leaving, parse_abandon
 from loadband.load.ledger import Ledger
+from loadband.load.pools import SHORT_KINDS
 from loadband.load.prompts import PromptBook
 from loadband.load.request import request_head
+from loadband.load.rest import Rest
 from loadband.load.says import Sampling
+from loadband.load.scenario_options import ScenarioOptions, Settings, options_of
+from loadband.load.token_table import TokenTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Work:
     think_time: str
     temperature: float
     ignore_eos: bool
-    tokens_per_character: dict[str, float]
+    token_table: dict[str, Any]
+    """What the texts of the pools cost on the target, as on the wire; empty: what is usual."""
     timeouts: dict[str, float]
     long_context_tokens: str
     turns: str
@@ -58,6 +60,18 @@ class Work:
     abandon: str | None
     """How many users hang up, and when; None: all stay."""
     workers: int
+    nonce: str
+    """`run` or `fixed`."""
+    shared_prefix: int
+    """Tokens that every prompt begins with."""
+    extra_body: str
+    """JSON that is merged into every request."""
+    settings: Settings
+    """What one scenario asks for otherwise than all."""
+    adapters: list[str]
+    """Names of LoRA adapters that conversations are spread over; empty: the model itself."""
+    session_header: str | None
+    """A header that names the conversation, for routers that keep it on one server."""
     key_variable: str | None
     """Environment variable of the key that goes to this host; None: no key may."""
 
@@ -89,18 +103,20 @@ class Session:
         self.key = os.environ.get(work.key_variable) if work.key_variable else None
         self.wall_offset = wall_offset
         self.dialect = dialect_of(work.api, stream=work.stream, path=work.path)
-        self.sampling = Sampling(
-            work.model, work.temperature, ignore_eos=work.ignore_eos, include_usage=work.include_usage
-        )
         self.timeouts = Timeouts(**work.timeouts)
-        self.book = PromptBook(work.seed, work.run_id, work.tokens_per_character)
-        self.prompt_tokens: Distribution = parse_token_count(work.prompt_tokens)
-        self.max_tokens: Distribution = parse_token_count(work.max_tokens)
-        self.long_context_tokens: Distribution = parse_token_count(work.long_context_tokens)
-        self.turns: Distribution = parse_token_count(work.turns)
-        self.think_time: Distribution = parse_distribution(work.think_time)
+        self.book = PromptBook(
+            work.seed,
+            work.run_id,
+            TokenTable(**work.token_table) if work.token_table else None,
+            nonce_fixed=work.nonce == "fixed",
+            shared_prefix=work.shared_prefix,
+            rest=Rest(),
+        )
+        self._options: dict[str, ScenarioOptions] = {}
         self.leaving = parse_abandon(work.abandon) if work.abandon else Leaving()
         self.ledger = Ledger(self.wall)
+        self.reason_due = False
+        """The server has given a finish reason: an answer without one was broken off."""
         self.dataset = Dataset()
         """The recorded requests."""
         self.step = StepMark()
@@ -128,6 +144,38 @@ class Session:
         """A new connection for one user."""
         return Connection(self._address, self.timeouts.connect_s)
 
+    def options(self, scenario: str) -> ScenarioOptions:
+        """What a scenario asks for. Raises UsageError."""
+        if scenario not in self._options:
+            self._options[scenario] = scenario_options(self.work, scenario)
+        return self._options[scenario]
+
+    def sampling(self, scenario: str, adapter: str | None) -> Sampling:
+        """What every request of a scenario asks for."""
+        asked = self.options(scenario)
+        model = adapter or self.work.model
+        return Sampling(
+            model,
+            asked.temperature,
+            ignore_eos=self.work.ignore_eos,
+            extra_body=asked.extra_body,
+            include_usage=self.work.include_usage,
+        )
+
+    def adapter(self, user: int, conversation: int) -> str | None:
+        """The adapter of a conversation: each in turn, whatever the number of workers."""
+        names = self.work.adapters
+        return names[(user + conversation) % len(names)] if names else None
+
+    def conversation_head(self, user: int, conversation: int, model: str) -> bytes:
+        """The head of a request, with the session header where one is asked for."""
+        if self.work.session_header is None and model == self.work.model:
+            return self.head
+        more = {}
+        if self.work.session_header is not None:
+            more = {self.work.session_header: f"{self.work.run_id}-{self.step.repeat}-{user}-{conversation}"}
+        return request_head(self.dialect.path(model), self._address, self.key, more)
+
     def next_user(self) -> int:
         """Number of the next user over all workers: the k-th of worker w of W is k * W + w."""
         return next(self._users) * self.work.workers + self._index
@@ -136,18 +184,28 @@ class Session:
         """`<worker>-<n>`, unique in the run."""
         return f"{self.worker}-{next(self._requests)}"
 
-    def wait_for_turn(self, user: int) -> None:
-        """Let a level's new users begin one after the other: users with equal answers would march in step."""
+    def turn_s(self, user: int) -> float:
+        """Seconds until a level's new user begins: users with equal answers would march in step."""
         step = self.step
         if step.spread_s > 0 and step.first <= user < step.target:
-            gevent.sleep(step.spread_s * (user - step.first) / (step.target - step.first))
-
-    def pause(self, source: random.Random) -> float:
-        """Think, and say how many seconds it really took."""
-        before = time.perf_counter()
-        gevent.sleep(self.think_time.draw(source))
-        return time.perf_counter() - before
+            return step.spread_s * (user - step.first) / (step.target - step.first)
+        return 0.0
 
     def take_report(self) -> dict[str, Any]:
         """What the master needs to know of this process."""
         return {**self.ledger.take(), "worker": self.worker, "gate_epoch": self.gate_epoch}
+
+
+def scenario_options(work: Work, scenario: str) -> ScenarioOptions:
+    """What a scenario asks for, by the options and its own settings. Raises UsageError."""
+    long = scenario == "long_context"
+    asked = {
+        "prompt_tokens": work.long_context_tokens if long else work.prompt_tokens,
+        "max_tokens": work.max_tokens,
+        "turns": work.turns,
+        "think_time": work.think_time,
+        "kinds": ",".join(SHORT_KINDS),
+        "temperature": str(work.temperature),
+        "extra_body": work.extra_body,
+    }
+    return options_of(asked, work.settings.get(scenario, {}))

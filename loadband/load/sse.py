@@ -10,8 +10,18 @@ the same events. The stamp of an event is the stamp of the read that completed i
 import re
 from typing import NamedTuple
 
+from loadband.load.says import ProtocolError
+
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
+
+LONGEST_EVENT = 16_777_216
+"""Bytes. A body without a line end, or without a blank line, must not fill the memory."""
+
+
+def too_long() -> ProtocolError:
+    """An event that does not end."""
+    return ProtocolError(f"an event is longer than {LONGEST_EVENT >> 20} MB, or the stream has no line ends")
 
 
 class Event(NamedTuple):
@@ -25,11 +35,12 @@ class Event(NamedTuple):
 class EventParser:
     """Events of one stream, fed read by read. Memory: the open event only."""
 
-    __slots__ = ("_data", "_name", "_parts", "_skip_newline", "_stamp", "_started", "comments")
+    __slots__ = ("_data", "_held", "_name", "_parts", "_skip_newline", "_stamp", "_started", "comments")
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._data: list[bytes] | None = None
+        self._held = 0
         self._name = b""
         self._skip_newline = False
         self._started = False
@@ -43,7 +54,7 @@ class EventParser:
         return self._started and self._data is None and not (self._parts or self._skip_newline or self._name)
 
     def feed(self, stamp: float, data: bytes) -> list[Event]:
-        """The events that these bytes complete."""
+        """The events that these bytes complete. Raises ProtocolError of an event that does not end."""
         if not data:
             return []
         self._stamp = stamp
@@ -52,6 +63,7 @@ class EventParser:
             if data[:1] == b"\n":
                 data = data[1:]
         if b"\n" not in data and b"\r" not in data:
+            self._hold(data)
             self._parts.append(data)
             return []
         if self._parts:
@@ -93,6 +105,7 @@ class EventParser:
             if self._data is None:
                 self._data = [value]
             else:
+                self._hold(value)
                 self._data.append(value)
         elif line.startswith(b":"):
             self.comments += 1
@@ -101,8 +114,14 @@ class EventParser:
         elif line == b"data":
             self._data = [*(self._data or []), b""]
 
+    def _hold(self, data: bytes) -> None:
+        self._held += len(data)
+        if self._held > LONGEST_EVENT:
+            raise too_long()
+
     def _dispatch(self, stamp: float, events: list[Event]) -> None:
         if self._data is not None:
             events.append(Event(stamp, self._name, b"\n".join(self._data)))
         self._data = None
+        self._held = 0
         self._name = b""

@@ -20,16 +20,20 @@ from locust.runners import MasterRunner, Runner
 from loadband import rundir
 from loadband.errors import ExitCode, LoadbandError, complain
 from loadband.load.agent import DATASET, WORK
-from loadband.load.choice import choose, install_users
+from loadband.load.choice import check_settings, choose, install_users
 from loadband.load.conductor import LOST_TARGET, Conductor
 from loadband.load.connection import parse_address
 from loadband.load.dataset_file import dataset_of
+from loadband.load.lengths import kinds_of
 from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
 from loadband.load.options import Frozen
+from loadband.load.prefix_cache import reset_prefix_cache
 from loadband.load.probe import Found, Probe, Target
 from loadband.load.progress import Progress
+from loadband.load.prompt_options import parse_adapters
 from loadband.load.roll import Roll
 from loadband.load.run_json import words_of
+from loadband.load.scenario_options import parse_extra_body, settings_of
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
 from loadband.tuning.doctor.before_load import Preflight, needs_of, preflight
@@ -77,6 +81,7 @@ class Steward:
 
     def prepare(self) -> None:
         """Refuse before load what can be known, and install the ladder. Raises LoadbandError."""
+        check_settings(self._environment, self.mix, settings_of(self._options.set or ()))
         install_users(self._environment, self.mix, at_rates=self._at_rates)
         if self.plan is not None:
             self._environment.shape_class = LadderShape(self.look)
@@ -100,7 +105,10 @@ class Steward:
         found = self._found or self._probe()
         self._found = None
         self._tests += 1
-        conductor = Conductor(self._environment, self._roll, self.plan, self._ramp, self._progress)
+        self._empty_cache()
+        conductor = Conductor(
+            self._environment, self._roll, self.plan, self._ramp, self._progress, between_passes=self._empty_cache
+        )
         work = self._work(found)
         told = self._hand_out(found)
         conductor.begin(self._path(), work, found, words_of(self._options, work) | told | self._preflight.run_words)
@@ -190,6 +198,10 @@ class Steward:
             api=self._options.api,
             path=self.frozen.path,
             stream=self._options.stream,
+            kinds=kinds_of(self.mix, int(self._options.shared_prefix)),
+            tokenizer=self.frozen.tokenizer,
+            extra_bodies=self._extra_bodies(),
+            adapters=tuple(parse_adapters(self._options.adapters) if self._options.adapters else ()),
         )
         look = Probe(target)
         try:
@@ -202,6 +214,21 @@ class Steward:
             self._progress.say(f"found: {sentence}")
         found.findings += self._preflight.findings
         return found
+
+    def _empty_cache(self) -> None:
+        """Empty the server's prefix cache, where that is asked for. Raises UsageError."""
+        if self.frozen.reset_cache:
+            key = os.environ.get(self._key_variable() or "")
+            reset_prefix_cache(parse_address(self._environment.host), key)
+
+    def _extra_bodies(self) -> tuple[dict[str, Any], ...]:
+        """What requests are asked with besides: each once, that of all scenarios first."""
+        settings = settings_of(self._options.set or ())
+        bodies = [parse_extra_body(self._options.extra_body)]
+        for scenario in self.mix:
+            body = {**bodies[0], **parse_extra_body(settings.get(scenario, {}).get("extra_body", "{}"))}
+            bodies += [body] if body not in bodies else []
+        return tuple(bodies)
 
     def _key_variable(self) -> str | None:
         """A key goes to the host of the command line alone: the form of the web UI can name any."""
@@ -227,7 +254,13 @@ class Steward:
             think_time=options.think_time,
             temperature=options.temperature,
             ignore_eos=found.ignore_eos,
-            tokens_per_character=found.tokens_per_character,
+            token_table=found.lengths.table.wire(),
+            nonce=options.nonce,
+            shared_prefix=int(options.shared_prefix),
+            extra_body=options.extra_body,
+            settings=settings_of(options.set or ()),
+            adapters=parse_adapters(options.adapters) if options.adapters else [],
+            session_header=options.session_header,
             timeouts={
                 "connect_s": limits.connect_s, "first_token_s": limits.first_token_s,
                 "idle_s": limits.idle_s, "total_s": limits.total_s,

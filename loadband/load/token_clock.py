@@ -13,6 +13,12 @@ from dataclasses import dataclass
 BURSTY_SHARE = 0.10
 """Above this share of reads with several events, gaps between reads are no gaps between chunks."""
 
+BUFFERED_EVENTS = 8
+"""Of fewer events nothing is said; so many a read, over all reads, and something held them back."""
+
+BUFFERED_SPAN, BUFFERED_PACE_S = 0.05, 0.0005
+"""All events within this share of E2E and faster than this, each: the answer came at once, in however many reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -26,6 +32,8 @@ class Timing:
     itl_max_s: float | None
     events: int
     bursty: bool
+    buffered: bool
+    """Held back on its way, or not streamed at all: the times of its tokens are not those of their making."""
 
 
 class TokenClock:
@@ -92,11 +100,23 @@ class TokenClock:
             itl_max_s=gaps[-1] if gaps else None,
             events=self.events,
             bursty=self._crowded > BURSTY_SHARE * (len(gaps) + 1),
+            buffered=self.buffered,
         )
 
+    @property
+    def buffered(self) -> bool:
+        """Whether so many events came together that their times are not those of their making."""
+        if self.events < BUFFERED_EVENTS or self.first is None or self.last is None:
+            return False
+        span = self.last - self.first
+        at_once = span <= min(BUFFERED_SPAN * (self.last - self._start), BUFFERED_PACE_S * (self.events - 1))
+        return at_once or self.events >= BUFFERED_EVENTS * (len(self.gaps) + 1)
+
     def tpot(self, output_tokens: int | None) -> float | None:
-        """(last - first) / (tokens - 1); absent below 2 tokens."""
+        """(last - first) / (tokens - 1); absent below 2 tokens, and where all came at one moment."""
         if self.first is None or self.last is None or output_tokens is None or output_tokens < 2:
+            return None
+        if self.first == self.last:
             return None
         return (self.last - self.first) / (output_tokens - 1)
 

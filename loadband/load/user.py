@@ -8,6 +8,7 @@ and fires no event.
 """
 
 import random
+import time
 from typing import Any, ClassVar, NamedTuple
 
 import gevent
@@ -17,8 +18,9 @@ from locust.env import Environment
 from loadband.load.booking import Asked, record_of
 from loadband.load.connection import Connection
 from loadband.load.exchange import Exchange
-from loadband.load.prompts import Prompt
+from loadband.load.prompts import Nonce, Prompt
 from loadband.load.request import whole_request
+from loadband.load.scenario_options import FOR_ALL, ScenarioOptions
 from loadband.load.session import Session, StepMark
 from loadband.record import FailureClass, Record, Status
 
@@ -87,6 +89,13 @@ class ModelUser(User):
     arrival: Arrival | None = None
     """Set in an open loop, where each arrival is a user of its own who asks once."""
     thought: float | None = None
+    adapter: str | None = None
+    takes: ClassVar[frozenset[str]] = FOR_ALL
+    """Keys of `--set` that mean something to the scenario."""
+    _since: float | None = None
+    """Monotonic second at which the pause began; None before the first answer."""
+    _due: float = 0.0
+    """Monotonic second at which the next request is due: what it needs is made ready before."""
 
     @property
     def step(self) -> StepMark:
@@ -99,7 +108,7 @@ class ModelUser(User):
         self.number = self.session.next_user()
         self.connection = self.session.connection()
         self.conversations = 0
-        self.session.wait_for_turn(self.number)
+        self._due = time.perf_counter() + self.session.turn_s(self.number)
 
     def on_stop(self) -> None:
         """Close the kept connection."""
@@ -116,21 +125,31 @@ class ModelUser(User):
         """One conversation of the scenario, with the pauses after its turns. All random draws come from `source`."""
         raise NotImplementedError
 
-    def nonce(self) -> str:
+    @property
+    def options(self) -> ScenarioOptions:
+        """What this scenario asks for."""
+        return self.session.options(self.scenario)
+
+    def nonce(self) -> Nonce:
         """The mark that this conversation's first prompt begins with, and no other."""
         return self.session.book.nonce(self.step.repeat, self.number, self.conversations)
 
     def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int, turn: int | None = None) -> Reply:
-        """Send one request and read its answer to the end; however it ends, it is booked. `turn` counts from 1."""
+        """Send one request and read its answer to the end; however it ends, it is booked. `turn` counts from 1.
+
+        The request is made ready first; then comes what is left of the pause, and only then the request's start.
+        """
         session = self.session
-        body = session.dialect.body(session.sampling, messages, max_tokens)
-        request = whole_request(session.head, body)
+        self.adapter = session.adapter(self.number, self.conversations)
+        sampling = session.sampling(self.scenario, self.adapter)
+        head = session.conversation_head(self.number, self.conversations, sampling.model)
+        request = whole_request(head, session.dialect.body(sampling, messages, max_tokens))
         self._await_moment()
         session.gate.wait()
         leave_s = session.leaving.patience_s(session.work.seed, self.number, self.conversations, turn or 1)
         exchange = Exchange(
             self._connected(), session.dialect, session.timeouts, session.wall_offset,
-            leave_s=leave_s, echo=session.dialect.echo(messages),
+            leave_s=leave_s, echo=session.dialect.echo(messages), reason_due=session.reason_due,
         )  # fmt: skip
         asked = Asked(
             id=session.next_request_id(),
@@ -144,6 +163,7 @@ class ModelUser(User):
             in_flight=session.ledger.in_flight + 1,
             conversation=None if turn is None else self.conversations,
             turn=turn,
+            adapter=self.adapter,
             planned=self.arrival.planned if self.arrival else None,
             waited=self.arrival.waited if self.arrival else False,
         )
@@ -151,6 +171,7 @@ class ModelUser(User):
         try:
             exchange.run(request)
         finally:
+            session.reason_due = session.reason_due or exchange.answer.finish_reason is not None
             record = record_of(exchange, asked, session)
             session.ledger.end(record, exchange.tokens)
             self._tell_locust(record, exchange.answer.size)
@@ -158,10 +179,13 @@ class ModelUser(User):
         return Reply(record, "".join(exchange.answer.text))
 
     def _await_moment(self) -> None:
-        """In an open loop: be ready a little early, and begin when the schedule says."""
+        """Be ready a little early, and begin when the schedule says, or when the pause is over; say how long it was."""
         if self.arrival is not None:
             while (left := self.arrival.planned - self.session.wall()) > 0:
                 gevent.sleep(left)
+            return
+        gevent.sleep(max(self._due - time.perf_counter(), 0.0))
+        self.thought = None if self._since is None else time.perf_counter() - self._since
 
     def _back_off(self, record: Record) -> None:
         """After a failure that came at once, keep from asking again at once. Arrivals come when they come."""
@@ -173,9 +197,10 @@ class ModelUser(User):
             gevent.sleep(QUICK_FAILURE_S - (record.duration_s or 0.0))
 
     def think(self, source: random.Random) -> None:
-        """Pause before the next request, and remember for how long. Who came to ask once just leaves."""
+        """Pause before the next request, which may be made ready meanwhile. Who came to ask once just leaves."""
         if self.arrival is None:
-            self.thought = self.session.pause(source)
+            self._since = time.perf_counter()
+            self._due = self._since + self.options.think_time.draw(source)
 
     def _connected(self) -> Connection:
         if self.connection is None:

@@ -52,7 +52,7 @@ GOOD: list[tuple[Writes, tuple[float | None, ...], str]] = [
     ([*THINKING, (800, finish("length") + usage(9, 50) + DONE)], (300, None, 790, 10), "cut while it thought"),
     ([(at, text("a b c d")) for at in range(100, 230, 30)] + [(230, finish() + usage(9, 20) + DONE)],
      (100, 100, 220, 6.316), "several tokens an event"),
-    ([(300, delta(tool_calls=[CALL])), (340, finish("tool_calls") + usage(9, 2) + DONE)], (300, None, 300, 0),
+    ([(300, delta(tool_calls=[CALL])), (340, finish("tool_calls") + usage(9, 2) + DONE)], (300, None, 300, None),
      "a tool call alone"),
     ([(100, event({"choices": [], "prompt_filter_results": []})), (250, ROLE), (420, text("A")),
       (450, event({"choices": [{"index": 0, "content_filter_offsets": {}}]})), (500, text("!") + finish() + DONE)],

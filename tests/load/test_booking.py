@@ -90,8 +90,8 @@ def test_nothing_came(session: Session) -> None:
 
 
 SOURCES: list[tuple[bytes, int | None, str | None, float | None, str]] = [
-    (text("a") + text("b") + usage(5, 7), 7, TokenSource.USAGE, 0.0, "the server's count"),
-    (text("a") + text("b"), 2, TokenSource.EVENTS, 0.0, "else the events"),
+    (text("a") + text("b") + usage(5, 7), 7, TokenSource.USAGE, None, "the server's count"),
+    (text("a") + text("b"), 2, TokenSource.EVENTS, None, "else the events"),
     (text("a"), 1, TokenSource.EVENTS, None, "one event has no TPOT"),
     (finish() + usage(5, 0), 0, TokenSource.USAGE, None, "the server says none: 0 is known"),
     (finish(), None, None, None, "no event and no count: unknown, not 0"),
@@ -107,6 +107,9 @@ def test_where_tokens_are_counted(
     assert (record.output_tokens, record.token_source, record.tpot_s) == (tokens, source, tpot), sentence
 
 
+EIGHT = [text(f"word{n}") for n in range(8)]
+
+
 def stale(exchange: Exchange) -> None:
     exchange.stale = True
 
@@ -118,6 +121,11 @@ FLAGS: list[tuple[list[tuple[float, bytes]], Status, Callable[[Exchange], None] 
     ([(0.1, whole(text("a"), text("b"), DONE))], Status.OK, None, "bursty", "several events in a read"),
     ([(0.1, whole(text("a"), DONE))], Status.OK, stale, "stale_connection", "a kept connection was closed"),
     ([(0.1, whole(text("a"), text("b"), finish()))], Status.OK, stale, "bursty;no_done;stale_connection", "all"),
+    ([(0.1, whole(*EIGHT, DONE))], Status.OK, None, "bursty;buffered", "all events in one read"),
+    ([(0.1, whole(text("a b c d e f g h"), usage(5, 8), DONE))], Status.OK, None, "buffered", "all in one event"),
+    ([(0.1, whole(finish(), usage(5, 9), DONE))], Status.OK, None, "degenerate", "tokens, and nothing said"),
+    ([(0.1, whole(text("a\ufffd"), finish(), DONE))], Status.OK, None, "degenerate", "half a character"),
+    ([(0.1, whole(text("a\ufffd"), finish("length"), DONE))], Status.OK, None, None, "the end was cut at its length"),
 ]
 
 
@@ -130,6 +138,12 @@ def test_flags(
     if do is not None:
         do(exchange)
     assert record_of(exchange, ASKED, session).flags == flags, sentence
+
+
+def test_an_answer_in_one_lump_has_no_token_speed(session: Session) -> None:
+    record = record_of(exchange_of((0.1, whole(*EIGHT, usage(5, 8), DONE))), ASKED, session)
+    assert [record.ttft_s, record.e2e_s, record.output_tokens] == pytest.approx([0.1, 0.1, 8])
+    assert (record.tpot_s, record.itl_p50_s, record.itl_p99_s, record.itl_max_s) == (None,) * 4
 
 
 def test_what_a_server_tells_is_fit_for_a_report(session: Session) -> None:

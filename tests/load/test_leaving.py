@@ -8,11 +8,12 @@ import pytest
 
 from loadband.errors import UsageError
 from loadband.load.connection import Connection, parse_address
+from loadband.load.dialects import dialect_of
 from loadband.load.exchange import Exchange, Timeouts
 from loadband.load.leaving import Leaving, parse_abandon
 from loadband.load.request import request_head, whole_request
 from loadband.record import Status
-from tests.load.asking import DIALECT, Asker
+from tests.load.asking import Asker
 from tests.oracle import Oracle, answer, deaf_port, hang, tokens
 
 
@@ -44,9 +45,9 @@ class Impatient(Asker):
     def __post_init__(self) -> None:
         super().__init__(self.url)
 
-    def exchange(self) -> Exchange:
+    def exchange(self, words: str = "hello") -> Exchange:  # noqa: ARG002  the same whatever is asked
         """The next request, not yet sent."""
-        return Exchange(self.connection, DIALECT, self.timeouts, leave_s=self.leave_s)
+        return Exchange(self.connection, self.dialect, self.timeouts, leave_s=self.leave_s)
 
 
 def test_who_leaves_in_mid_answer_keeps_the_tokens_that_came(oracle: Oracle) -> None:
@@ -77,9 +78,9 @@ def test_who_would_leave_later_has_the_whole_answer(oracle: Oracle) -> None:
 
 def test_who_leaves_while_it_connects() -> None:
     with deaf_port() as port:
-        address = parse_address(f"http://127.0.0.1:{port}")
-        exchange = Exchange(Connection(address, 10.0), DIALECT, Timeouts(), leave_s=0.3)
-        exchange.run(whole_request(request_head(DIALECT.path(""), address, None), b"{}"))
+        address, dialect = parse_address(f"http://127.0.0.1:{port}"), dialect_of("openai-chat")
+        exchange = Exchange(Connection(address, 10.0), dialect, Timeouts(), leave_s=0.3)
+        exchange.run(whole_request(request_head(dialect.path(""), address, None), b"{}"))
     assert exchange.status == Status.ABANDONED
     assert exchange.end - exchange.start < 5.0
 

@@ -89,6 +89,13 @@ def test_unknown_tokens_add_nothing() -> None:
     assert counters(ledger.take()) == {(1000, "interactive"): {"started": 1, "failed": 1}}
 
 
+def test_gaps_of_an_answer_in_lumps_are_in_no_histogram() -> None:
+    ledger = Ledger(Wall())
+    ledger.begin(opened())
+    ledger.end(record(Status.OK, step_end=4), tokens_at(*[1000.0] * 10, *[1001.0] * 10))
+    assert ledger.take()["histograms"] == []
+
+
 def test_gaps_of_successes_alone_enter_the_histogram() -> None:
     ledger = Ledger(Wall())
     for status in (Status.OK, Status.FAILED, Status.CUT):

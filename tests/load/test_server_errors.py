@@ -48,7 +48,7 @@ def test_an_error(body: Any, told: str, message: str, sentence: str) -> None:
 
 def test_an_event_named_error_is_one() -> None:
     body = {"type": "error", "error": {"type": "overloaded_error", "message": "no room"}}
-    assert read(body, b"error").error == ServerError(FailureClass.STREAM_ERROR, "no room")
+    assert read(body, b"error").error == ServerError(FailureClass.THROTTLED, "no room")
     assert read({"message": "bare"}, b"error").error == ServerError(FailureClass.STREAM_ERROR, "bare")
     assert CHAT.read(b"error", b"worker lost").error == ServerError(FailureClass.STREAM_ERROR, "worker lost")
 

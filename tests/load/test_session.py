@@ -23,28 +23,22 @@ def test_a_requests_id_names_its_worker() -> None:
     assert [session.next_request_id() for _ in range(3)] == ["w1-1", "w1-2", "w1-3"]
 
 
-TURNS: list[tuple[int, float | None, str]] = [
-    (3, None, "a user of the level before waits for nobody"),
+TURNS: list[tuple[int, float, str]] = [
+    (3, 0.0, "a user of the level before waits for nobody"),
     (4, 0.0, "the first new user begins at once"),
     (6, 5.0, "the third of four half-way"),
     (7, 7.5, "the last before the end"),
-    (8, None, "a user beyond the level is none of it"),
+    (8, 0.0, "a user beyond the level is none of it"),
 ]
 
 
 @pytest.mark.parametrize(("user", "waited", "sentence"), TURNS, ids=[row[2] for row in TURNS])
-def test_new_users_begin_one_after_the_other(
-    monkeypatch: pytest.MonkeyPatch, user: int, waited: float | None, sentence: str
-) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr("loadband.load.session.gevent.sleep", slept.append)
+def test_new_users_begin_one_after_the_other(user: int, waited: float, sentence: str) -> None:
     session = session_of()
     session.step = StepMark(number=2, first=4, target=8, spread_s=10.0)
-    session.wait_for_turn(user)
-    assert slept == ([] if waited is None else [waited]), sentence
+    assert session.turn_s(user) == waited, sentence
     session.step = StepMark(number=2, first=4, target=8)
-    session.wait_for_turn(user)
-    assert len(slept) <= 1, "without a spread nobody waits"
+    assert session.turn_s(user) == 0, "without a spread nobody waits"
 
 
 def test_a_key_comes_from_the_named_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Times of a stream's tokens: every formula of the record, with values worked out by hand."""
 
 import math
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ LINES: list[tuple[tuple[float, ...], int | None, tuple[float | None, ...], str]]
     ((300, 300, 300, 600, 650), 5, (300, 650, 87.5), "three events in one read are one moment"),
     ((400, 450), 2, (400, 450, 50), "two tokens are the fewest that have a TPOT"),
     ((200,), 1, (200, 200, None), "one token has no TPOT"),
-    ((200,), 7, (200, 200, 0), "seven tokens in one event came in no time"),
+    ((200,), 7, (200, 200, None), "seven tokens at one moment have no pace"),
     ((100, 130, 160, 190, 220), 20, (100, 220, 6.315789), "four tokens an event: TPOT goes by tokens"),
     (tuple(range(500, 701, 20)), 11, (500, 700, 20), "gaps are one fewer than tokens"),
     ((50, 70), None, (50, 70, None), "nobody knows how many tokens: no TPOT"),
@@ -58,7 +59,7 @@ def test_an_answer_that_never_gets_visible_has_no_first_answer() -> None:
 
 
 def test_nothing_generated_is_nothing_known() -> None:
-    assert clock_of().timing() == Timing(None, None, None, None, None, None, events=0, bursty=False)
+    assert clock_of().timing() == Timing(None, None, None, None, None, None, events=0, bursty=False, buffered=False)
 
 
 def test_gaps_are_between_reads() -> None:
@@ -90,6 +91,23 @@ BURSTS: list[tuple[tuple[float, ...], bool, str]] = [
 @pytest.mark.parametrize(("at", "bursty", "sentence"), BURSTS, ids=[row[2] for row in BURSTS])
 def test_bursty_above_a_tenth_of_the_reads(at: tuple[float, ...], bursty: bool, sentence: str) -> None:
     assert clock_of(*at).timing().bursty is bursty, sentence
+
+
+LUMPS: list[tuple[Sequence[float], bool, str]] = [
+    (range(500, 1500, 20), False, "a token each 20 ms"),
+    ([500.0 + 0.05 * n for n in range(50)], True, "all at the end, in many reads"),
+    ([500.0] * 8, True, "all in one read"),
+    ([500.0] * 7, False, "of seven events nothing is said"),
+    ([at for at in (400, 900, 1400) for _ in range(20)], True, "a proxy's buffer that fills three times"),
+    ([at for at in range(0, 2000, 100) for _ in range(5)], False, "five tokens a step, one event each"),
+    ([30_000 + 20.0 * n for n in range(64)], False, "a long prompt before a short answer"),
+    ([100 + 0.4 * n for n in range(500)], False, "very fast, and most of its time is the answer's"),
+]
+
+
+@pytest.mark.parametrize(("at", "buffered", "sentence"), LUMPS, ids=[row[2] for row in LUMPS])
+def test_an_answer_that_was_held_back(at: Sequence[float], buffered: bool, sentence: str) -> None:
+    assert clock_of(*at).timing().buffered is buffered, sentence
 
 
 SPREADS: list[tuple[tuple[float, ...], int, dict[int, int], str]] = [

@@ -16,7 +16,7 @@ from typing import Any
 from tests.oracle.answers import Write
 from tests.oracle.clock import Clock
 from tests.oracle.connection import Connection
-from tests.oracle.defaults import default_answer
+from tests.oracle.defaults import TOKENIZE, default_answer
 from tests.oracle.faults import error
 from tests.oracle.log import Log, Request
 from tests.oracle.script import Asked, Chooser, Script, Told
@@ -64,10 +64,10 @@ class Server:
         asked = Asked(
             request.number, request.nth_on_connection, request.method, request.path, request.headers, request.body
         )
-        told = self._chooser.choose(asked)
-        if told is None and request.method == "GET":
+        told = None if self._tokenizes(asked) else self._chooser.choose(asked)
+        if told is None and (request.method == "GET" or request.path == TOKENIZE):
             request.scripted, request.number = False, 0
-            told = default_answer(request.path, self._script, self.counts())
+            told = default_answer(request.path, self._script, self.counts(), request.body)
             connection.play(self._writes(request, told), request.read_at)
             return
         self._count += 1
@@ -75,6 +75,11 @@ class Server:
         self._peak = max(self._peak, self._in_flight)
         self._waiting.append((connection, request, told or error(404, "no rule of the script fits this request")))
         self._grant(request.read_at)
+
+    def _tokenizes(self, asked: Asked) -> bool:
+        """Whether the oracle tokenises by itself: a POST that no rule asks for by name."""
+        named = any(rule.path == TOKENIZE for rule in self._script.rules)
+        return asked.method == "POST" and asked.path == TOKENIZE and not named
 
     def finished(self, request: Request) -> None:
         if not request.scripted:

@@ -6,6 +6,7 @@ Must not know: sockets, clocks, how an answer is chosen.
 The k-th generated event is due at `ttft_ms + k * itl_ms`, counted from one start, so lateness never adds up.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,6 +14,8 @@ from typing import Any, Literal
 
 from tests.oracle import wire
 from tests.oracle.answers import JSON, End, Framing, Headers, Reply, Write
+
+_WORD = re.compile(r"[，。、；：？！（“《—…]?[^\s，。、；：？！（“《—…]+|[，。、；：？！（“《—…]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,12 @@ def _frames(reply: Tokens, completions: bool) -> tuple[bytes, bytes, bytes]:
 def prompt_words(body: Mapping[str, Any]) -> int:
     """Words of all messages, or of the prompt: the oracle's idea of prompt tokens."""
     said = [str(message.get("content", "")) for message in body.get("messages") or ()]
-    return sum(len(text.split()) for text in said or [str(body.get("prompt", ""))])
+    return sum(len(words(text)) for text in said or [str(body.get("prompt", ""))])
+
+
+def words(text: str) -> list[str]:
+    """What stands between spaces; Chinese has none, there a word begins with each mark of punctuation."""
+    return _WORD.findall(text)
 
 
 def tokens(

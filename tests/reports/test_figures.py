@@ -11,12 +11,13 @@ from matplotlib.text import Text
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Grade, Level
 from reports.figure import save
-from reports.panels import FIGURES, draw_errors, draw_speeds, draw_throughput, draw_tpot, draw_ttft
+from reports.panels import FIGURES, draw_errors, draw_goodput, draw_speeds, draw_throughput, draw_tpot, draw_ttft
 from reports.write import write_report
 from tests.analysis.make_levels import ladder, level, outage, verdict_of
 
 SHARP = {1: 10.0, 2: 20.0, 4: 40.0, 8: 80.0, 16: 160.0, 32: 160.0, 64: 160.0}
 TIMES = {f"{metric}_{name}_s": 0.1 for metric in ("ttft", "tpot") for name in ("p50", "p95", "p99")}
+SERVED = {"req_s": 10.0, "goodput_req_s": 9.0}
 FAILING = level(128, 150, failed=200, failures={"http_500": 150, "client": 50}, tok_s_user=20.0, **TIMES)
 
 
@@ -25,7 +26,7 @@ def analysis(levels: list[Level]) -> Analysis:
 
 
 def full() -> Analysis:
-    return analysis([*ladder(SHARP, tok_s_user=40.0, **TIMES), FAILING])
+    return analysis([*ladder(SHARP, tok_s_user=40.0, **TIMES, **SERVED), FAILING])
 
 
 def texts(figure: Figure | None) -> list[str]:
@@ -98,6 +99,11 @@ def test_the_systems_speed_against_the_users() -> None:
     assert {"1", "8", "16–64", "128", "output tokens/s of the system"} <= set(said)
     assert draw_speeds(analysis(ladder(SHARP))) is None
     assert draw_speeds(analysis([FAILING])) is None
+
+
+def test_goodput_stands_beside_what_was_served() -> None:
+    assert {"successful", "good: every own value within the SLO", "requests/s"} <= set(texts(draw_goodput(full())))
+    assert draw_goodput(analysis(ladder(SHARP, req_s=10.0))) is None
 
 
 def test_repeats_are_points_and_a_line_through_their_medians() -> None:

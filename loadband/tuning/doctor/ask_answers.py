@@ -12,9 +12,11 @@ from dataclasses import replace
 import gevent
 
 from loadband.load.exchange import Exchange
+from loadband.load.passage import write
 from loadband.load.probe import ANSWER_TOKENS, Probe
-from loadband.load.prompts import NONCE_TOKENS, PromptBook, passage
+from loadband.load.prompts import NONCE_TOKENS, PromptBook, no_rest
 from loadband.load.token_clock import TokenClock
+from loadband.load.token_table import usual_table
 from loadband.tuning.doctor.needs import Needs
 from loadband.tuning.doctor.seen import Pair, Prompted, Seen
 
@@ -89,7 +91,9 @@ class Questions:
     def __init__(self, probe: Probe, needs: Needs) -> None:
         self._probe = probe
         self._needs = needs
-        self._book = PromptBook(1, "doctor", probe.found.tokens_per_character)
+        table = probe.found.lengths.table
+        self._table = table if KIND in table.kinds else usual_table()
+        self._book = PromptBook(1, "doctor", self._table)
         found = probe.found
         self.small = [seen_of(each, ANSWER_TOKENS, ignore_eos=found.ignore_eos) for each in found.exchanges]
         """What the probe asked already."""
@@ -129,8 +133,7 @@ class Questions:
 
     def _text(self, tokens: int, number: int) -> str:
         """A passage of about so many tokens, by what the probe measured of them; another for another number."""
-        characters = round(tokens / self._book.tokens_per_character[KIND])
-        return passage(KIND, characters, self._book.source(0, number))
+        return write(self._table, KIND, tokens, self._book.source(0, number), no_rest)[0].strip()
 
     def pairs(self, context_limit: int | None) -> list[Pair]:
         """A long prompt twice, several times."""

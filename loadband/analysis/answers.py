@@ -1,0 +1,85 @@
+"""What the answers themselves tell of server and way: held back, degenerate, of another model, close to a limit.
+
+Knows: flags of `requests.csv`, the limits of `run.json`. Must not know: what a level's throughput is worth.
+
+Nothing here makes a level invalid: tokens are counted in the second in which they arrived, however they came.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from loadband.analysis import windows
+from loadband.analysis.level import Grade
+from loadband.analysis.measure import HoldData
+from loadband.analysis.validity import TIMEOUTS
+from loadband.record import Status
+
+WITHIN = 0.99
+"""From this share of a limit on a sample lies at it."""
+AT_LIMIT_SHARE = 0.02
+BUFFERED_SHARE = 0.10
+"""Of the answers of a level: with more of them held back its token speed is that of the others alone."""
+FEW_SHARE = 0.01
+"""Less is a rare event and not worth a note."""
+
+
+def check_answers(grade: Grade, data: HoldData, timeouts: Mapping[str, float | None]) -> Grade:
+    """Marks of a level: answers held back on their way, samples at one of the client's limits."""
+    ok = data.ok()
+    if len(ok) and (share := float(has_flag(ok, "buffered").mean())) > BUFFERED_SHARE:
+        rest = "no token speed is told" if share == 1 else "token speed is that of the others"
+        grade = grade.mark("buffered", f"{share:.0%} of the answers came in lumps: {rest}")
+    for name, column, _ in TIMEOUTS:
+        limit, values = timeouts.get(f"{name}_s"), windows.numbers(ok, column)
+        if not limit or not values.size:
+            continue
+        share = float((values >= WITHIN * limit).mean())
+        if share >= AT_LIMIT_SHARE:
+            told = f"{share:.0%} of the values of {column} lie within 1 % of the {name.replace('_', ' ')} limit"
+            grade = grade.mark("at_limit", f"{told} of {limit:g} s: it cuts the numbers off, raise it")
+    return grade
+
+
+def notes_on_answers(requests: pd.DataFrame, run: Mapping[str, Any]) -> list[str]:
+    """Notes on a run's answers, warm-up among them."""
+    ok = requests[requests["status"] == Status.OK]
+    notes = []
+    if len(ok) and (share := float(has_flag(ok, "buffered").mean())) > FEW_SHARE:
+        notes.append(
+            f"{share:.0%} of the answers came in lumps, not token by token: their TPOT and ITL are left out, and their "
+            f"TTFT is when the first lump came. {_likely_cause(run)}"
+        )
+    if len(ok) and (share := float(has_flag(ok, "degenerate").mean())) > FEW_SHARE:
+        notes.append(
+            f"{share:.0%} of the answers are degenerate (no text, broken characters, or one token over and over): "
+            "look at what the server says before its speed is believed"
+        )
+    return notes + _models(requests)
+
+
+def _likely_cause(run: Mapping[str, Any]) -> str:
+    server = str((run.get("server") or {}).get("header") or "")
+    if "nginx" in server.lower() or "openresty" in server.lower():
+        return f"The server calls itself {server}: set proxy_buffering off there, and no gzip for text/event-stream"
+    return (
+        "Likely a proxy on the way that buffers (nginx: proxy_buffering off), one that compresses (gzip), or a server "
+        "that does not stream: ask the server itself, past the proxy"
+    )
+
+
+def _models(requests: pd.DataFrame) -> list[str]:
+    """A note where answers of one target, without adapters, name several models."""
+    named = requests[(requests["model_answered"] != "") & (requests["adapter"] == "")]
+    counts = named["model_answered"].value_counts()
+    if len(counts) < 2:
+        return []
+    first = named.sort_values("started_at")["model_answered"].iloc[0]
+    models = ", ".join(f"{name} ({count:,})" for name, count in counts.head(5).items())
+    return [f"the model changed inside the run: it began with {first}, answers name {models}; a fallback?"]
+
+
+def has_flag(requests: pd.DataFrame, flag: str) -> "pd.Series[bool]":
+    """Which requests carry a flag."""
+    return (";" + requests["flags"] + ";").str.contains(f";{flag};", regex=False)
