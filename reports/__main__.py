@@ -54,7 +54,8 @@ def _run(arguments: list[str]) -> int:
             if asked.think is not None:
                 raise UsageError("--think is for tables and for Locust's files: a run knows its own pauses")
             analysis = analyse_run(asked.run_dir, asked.slo, limits, _price(asked))
-            _show(analysis, write_report(analysis, asked.run_dir), as_data=asked.json)
+            where = None if asked.no_write else write_report(analysis, asked.run_dir)
+            _show(analysis, where, as_data=asked.json)
     return int(analysis.verdict.exit_code)
 
 
@@ -87,6 +88,7 @@ def _run_parser() -> argparse.ArgumentParser:
         "run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not; or RUN_DIR/locust, the"
         " prefix of Locust's own CSV files: levels from those alone, printed and not written",
     )  # fmt: skip
+    parser.add_argument("--no-write", action="store_true", help="print the verdict, and write nothing")
     _common(parser)
     return parser
 

@@ -37,13 +37,23 @@ LAST_WORDS = re.compile(
 )
 
 
+LONGEST_PATIENCE_S = 30.0
+
+
 def outage_of(
-    requests: pd.DataFrame, hold: Hold, seconds: pd.DataFrame, next_asked: float | None, e2e_before: float | None
+    requests: pd.DataFrame,
+    hold: Hold,
+    seconds: pd.DataFrame,
+    next_asked: float | None,
+    e2e_before: float | None,
+    *,
+    cut_short: bool = False,
 ) -> Evidence | None:
     """The first sign of an outage in a hold or right after it, or None.
 
     `requests`: all of `windows.with_end`; `seconds`: `by_second` rows touching the hold; `next_asked`: when the next
-    level was asked for; `e2e_before`: E2E p99 of the level below, for a hold without a success.
+    level was asked for; `e2e_before`: E2E p99 of the level below, for a hold without a success; `cut_short`: the hold
+    was ended before its time, so its length says nothing of how long an answer may take.
     """
     until = min(hold.end + AFTERMATH_S, next_asked if next_asked is not None else np.inf)
     near = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= until)]
@@ -52,18 +62,18 @@ def outage_of(
     refused = windows.numbers(failed[failed["failure_class"] == FailureClass.CONNECT], "ended_at")
     told = failed[failed["message"].str.contains(LAST_WORDS)]
     last = float(near["ended_at"].max()) if len(near) else hold.end
+    p99 = percentile(windows.numbers(near[near["status"] == Status.OK], "e2e_s"), 99) or e2e_before or 0.0
+    patience = max(3 * p99, LONGEST_PATIENCE_S if cut_short else min(LONGEST_PATIENCE_S, hold.length))
     return (
-        _silence(near, good, hold, seconds, e2e_before)
+        _silence(near, good, hold, seconds, patience)
         or _refused(refused, good, hold, last)
         or _last_words(told, good, hold, last)
     )
 
 
 def _silence(
-    near: pd.DataFrame, good: windows.Floats, hold: Hold, seconds: pd.DataFrame, e2e_before: float | None
+    near: pd.DataFrame, good: windows.Floats, hold: Hold, seconds: pd.DataFrame, patience: float
 ) -> Evidence | None:
-    p99 = percentile(windows.numbers(near[near["status"] == Status.OK], "e2e_s"), 99) or e2e_before or 0.0
-    patience = max(3 * p99, min(30.0, hold.length))
     refusals = windows.numbers(near[near["failure_class"].str.match(ANSWERED)], "ended_at")
     answers = np.sort(np.concatenate([good, refusals]))
     inside = answers[answers <= hold.end]

@@ -26,6 +26,9 @@ from loadband.slo import Limit
 TARGET_LOST = "target_lost"
 """How a run, or a step, ended when the target stopped answering."""
 
+CUT_SHORT = ("stopped", "worker_lost")
+"""How a step ended whose hold was broken off."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Context:
@@ -164,12 +167,17 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     if step.step == context.target_lost_step:
         evidence = Evidence("outage", "the target went away and did not come back")
     elif not step.unfinished:
-        evidence = outage_of(context.requests, data.hold, data.seconds, neighbours.next_asked, neighbours.e2e_p99_s)
+        evidence = outage_of(
+            context.requests, data.hold, data.seconds, neighbours.next_asked, neighbours.e2e_p99_s,
+            cut_short=step.ended_by in CUT_SHORT,
+        )  # fmt: skip
     if evidence:
         grade = _with_evidence(grade, evidence)
     elif ran_into := validity.timeout_of(data, context.timeouts, limits):
         grade = grade.witness(ran_into)
     grade = validity.check_success(grade, data)
+    if (step.unfinished or step.ended_by in CUT_SHORT) and not grade.evidence and not len(data.ok()):
+        grade = grade.refuse(f"the run stopped {data.hold.length:.0f} s into the hold, before any request could end")
     grade = validity.check_delivery(grade, numbers, data)
     grade = validity.check_books(grade, numbers, context.requests, data, limits)
     grade = validity.check_length(grade, numbers, limits)

@@ -3,8 +3,10 @@
 Knows: scenarios, shares, that an open loop has a source and a closed one has users. Must not know: requests, files.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 
+from locust import User
 from locust.env import Environment
 
 from loadband.errors import UsageError
@@ -14,6 +16,18 @@ from loadband.load.scenario_options import Settings
 from loadband.load.source import SourceUser
 
 OPEN_LOOP, MULTI_TURN, REPLAY = "open_loop", "multi_turn", "replay"
+
+
+def user_class(name: str) -> str:
+    """Name of a user class that was loaded, as an argparse type; of a stranger Locust would say so with exit code 1."""
+    known, waiting = set(), [User]
+    while waiting:
+        for user in waiting.pop().__subclasses__():
+            waiting.append(user)
+            known |= set() if user.abstract else {user.__name__}
+    if name not in known:
+        raise argparse.ArgumentTypeError(f"there is no user class {name}: choose of {', '.join(sorted(known))}")
+    return name
 
 
 def choose(

@@ -29,7 +29,7 @@ from loadband.plan import Plan
 from loadband.record import Status
 from loadband.rundir import LOCUST_PREFIX, RunDirectory
 
-LOST_TARGET, FAILURE = "target_lost", "failure"
+LOST_TARGET, LOST_WORKERS, FAILURE = "target_lost", "workers_lost", "failure"
 
 SPAWN_PER_SECOND = 100.0
 """Users that Locust spawns per second and worker without a warning; their starts are spread by the users themselves."""
@@ -60,6 +60,10 @@ class Conductor:
         self._failed_before = 0
         self._between_passes = between_passes
         self._pass = 1
+        self.workers_gone = 0
+        """Workers that died or left while the test ran."""
+        self.stopping = False
+        """Locust stops the test: workers that leave now are not missed."""
         self.plan = plan
         self.ladder = Ladder(plan, ramp_users_s=ramp_users_s) if plan else None
         self._rate = ramp_users_s
@@ -125,7 +129,7 @@ class Conductor:
             self._move_gate(action.gate_open)
         if action.finished and self._run.get("how") is None:
             self._run["how"] = LOST_TARGET if self.pen.target_lost else FAILURE if ladder.failed else "plan"
-        self._progress.live(progress.live_line(ladder, sight, self._told(sight)))
+        self._progress.live(progress.live_line(ladder, sight, self._told(sight)), progress.moment_of(ladder, sight))
         return action
 
     def _next_pass(self, repeat: int) -> None:
@@ -139,6 +143,21 @@ class Conductor:
             self._progress.say(str(error))
             self._run["findings"] = [*self._run.get("findings", []), f"before pass {repeat}: {error}"]
 
+    def call_the_roll(self) -> None:
+        """Book what died with a worker, and say who came late."""
+        if self._roll is None or self.stopping:
+            return
+        for name, left in self._roll.newly_gone():
+            self.workers_gone += 1
+            open_now = len(self.pen.workers[name].open) if name in self.pen.workers else 0
+            what = "left" if left else f"was lost, with {open_now} requests in flight"
+            counts = "this level ends and does not count" if self.ladder else "its users are gone until the next start"
+            self._progress.say(f"worker {name} {what}: {counts}")
+            if name in self.pen.workers:
+                self._write(functools.partial(self.pen.lose, name, self._clock()))
+        for sentence in self._roll.newly_late():
+            self._progress.say(sentence)
+
     @property
     def spawn_rate(self) -> float:
         """Users per second for Locust's dispatcher."""
@@ -150,7 +169,11 @@ class Conductor:
             return
         if self._ticker is not None:
             self._ticker.kill()
+        if self._roll is not None:
+            self._roll.dismiss()
         now = self._clock()
+        if self.workers_gone and not self.pen.workers:
+            how = LOST_WORKERS
         self._run["how"] = "unwritable" if self.unwritable else self._run.get("how") or how
         self.how = self._run["how"]
         with contextlib.suppress(OSError):
@@ -158,6 +181,7 @@ class Conductor:
         with contextlib.suppress(OSError):
             if self.ladder is not None and (step := self.ladder.stop(now)) is not None:
                 self.pen.write_step(step.row())
+            self._book_the_silent(now)
             self.pen.finish(now)
         with contextlib.suppress(OSError):
             self._directory.write_run({**self._run, "ended": now})
@@ -180,6 +204,7 @@ class Conductor:
             warm=pen.answered >= set(self._scenarios),
             target_lost=pen.target_lost,
             unreached=pen.unreached,
+            workers_gone=self.workers_gone,
         )
 
     def _told(self, sight: Sight) -> progress.Told:
@@ -222,16 +247,16 @@ class Conductor:
         while True:
             now = self._clock()
             gevent.sleep(1.0 - now % 1.0 + 0.05)
-            self._strike_off()
+            self.call_the_roll()
             self._write(lambda: self.pen.tick(self._clock()))
 
-    def _strike_off(self) -> None:
-        """Book what died with a worker."""
-        for name in self._roll.newly_lost() if self._roll else ():
-            if name in self.pen.workers:
-                lost = len(self.pen.workers[name].open)
-                self._progress.say(f"worker {name} was lost, with {lost} requests in flight: this level does not count")
-                self._write(functools.partial(self.pen.lose, name, self._clock()))
+    def _book_the_silent(self, now: float) -> None:
+        """What a worker had in flight when the test ended, and never told the end of, is lost."""
+        for name in [name for name, worker in self.pen.workers.items() if worker.open]:
+            lost = self.pen.lose(name, now)
+            self._progress.say(
+                f"worker {name} did not tell how its last {lost} requests ended: they are booked as lost"
+            )
 
     def _write(self, action: Callable[[], object]) -> None:
         """Write; when the disk takes no more, say so once and end the run: what is there is kept."""

@@ -79,9 +79,18 @@ def _short(text: str) -> str:
 
 def parse_token_count(text: str) -> Distribution:
     """The same for a number of tokens: at least 1. Raises UsageError."""
+    return _at_least_one(text, "token")
+
+
+def parse_turns(text: str) -> Distribution:
+    """The same for a number of turns: at least 1. Raises UsageError."""
+    return _at_least_one(text, "turn")
+
+
+def _at_least_one(text: str, what: str) -> Distribution:
     distribution = parse_distribution(text)
     if distribution.low < 1:
-        raise UsageError(f"'{_short(text)}': write at least 1 token")
+        raise UsageError(f"'{_short(text)}': write at least 1 {what}")
     return distribution
 
 

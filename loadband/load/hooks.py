@@ -4,31 +4,35 @@ Knows: which process does what at which event, and in which order listeners run.
 
 `quitting` fires in reverse order of registration: the master's listener is registered at import, so it runs after
 the runner's own (which takes the workers' last reports); the worker's is registered in `init`, so it runs before
-the runner's own `quit` message.
+the runner's own `quit` message. `test_stop` fires in order: the last report of this process comes before its end.
 """
 
 import argparse
+import functools
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import gevent
-from greenlet import greenlet
+from greenlet import getcurrent
 from locust import events
 from locust.env import Environment
 from locust.event import EventHook
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
+from locust.web import WebUI
 
-from loadband.errors import ExitCode, LoadbandError, UnansweredError, complain
-from loadband.load import locust_patches
+from loadband.errors import LoadbandError, complain
+from loadband.load import locust_patches, signals, surroundings
 from loadband.load.agent import Agent
-from loadband.load.choice import install_all_users
+from loadband.load.choice import install_all_users, user_class
+from loadband.load.ending import Ending
 from loadband.load.options import add_options
+from loadband.load.page import guard_page
 from loadband.load.roll import Roll
+from loadband.load.steady import SteadyDispatcher
 from loadband.load.steward import Steward
 
 REPORT_KEY = "loadband"
@@ -42,7 +46,12 @@ def _listen(hook: EventHook, listener: Callable[..., Any]) -> None:
 
 
 def _on_parser(parser: argparse.ArgumentParser, **_: Any) -> None:
+    surroundings.drop_empty(os.environ)
     add_options(parser)
+    for action in parser._actions:
+        if action.dest == "user_classes":
+            action.type = user_class
+    signals.end_quietly_while_starting()
 
 
 def _on_quitting(environment: Environment, **_: Any) -> None:
@@ -51,61 +60,56 @@ def _on_quitting(environment: Environment, **_: Any) -> None:
         steward.quit()
 
 
-def _on_init(environment: Environment, runner: Runner, **_: Any) -> None:
+def _on_init(environment: Environment, runner: Runner, web_ui: WebUI | None, **_: Any) -> None:
     if isinstance(runner, WorkerRunner):
         _install_worker(environment, runner)
         return
     roll = Roll(runner) if isinstance(runner, MasterRunner) else None  # first: workers say hello at once
+    ending = Ending(runner, getcurrent())
+    signals.listen(ending.interrupt, ending.terminate)
     try:
-        steward = Steward(environment, runner, roll)
+        ending.steward = steward = Steward(environment, runner, roll)
         steward.prepare()
-    except LoadbandError as error:
-        _refuse(environment, runner, error)
-    except KeyboardInterrupt:
-        _refuse(environment, runner, UnansweredError("stopped before any load"))
+    except (LoadbandError, KeyboardInterrupt) as error:
+        ending.refuse()
+        _refuse(environment, runner, error if isinstance(error, LoadbandError) else ending.error)
+    ending.prepared = True
     environment.loadband_steward = steward  # type: ignore[attr-defined]
-    gevent.signal_handler(signal.SIGTERM, _terminate, steward, runner, gevent.getcurrent())
     _listen(environment.events.test_start, lambda **_: steward.test_starts())
-    _listen(environment.events.test_stop, lambda **_: steward.test_stopped())
+    _listen(environment.events.test_stopping, lambda **_: steward.test_stops())
+    _listen(environment.events.quitting, lambda **_: steward.leaves())
     if isinstance(runner, LocalRunner):
         _install_local(environment, runner, steward)
-    else:
+    elif roll is not None:
         _install_master(environment, steward, roll)
+    _listen(environment.events.test_stop, lambda **_: steward.test_stopped())
+    if web_ui is not None:
+        guard_page(web_ui, steward)
 
 
-def _terminate(steward: Steward, runner: Runner, main: greenlet) -> None:
-    """SIGTERM. Headless, Locust installs its own handler only when the shape is over: until then, end as by Ctrl-C."""
-    steward.terminated = True
-    if not steward.headless:
-        return
-    if runner.shape_greenlet is not None:
-        gevent.get_hub().loop.run_callback(main.throw, KeyboardInterrupt)
-    elif steward.conductor is None:
-        runner.quit()
-        gevent.get_hub().loop.run_callback(main.throw, SystemExit, int(ExitCode.UNANSWERED))
-
-
-def _install_master(environment: Environment, steward: Steward, roll: Roll | None) -> None:
-    def on_report(client_id: str, data: dict[str, Any], **_: Any) -> None:
-        if REPORT_KEY in data and not (roll and roll.is_lost(client_id)):
+def _install_master(environment: Environment, steward: Steward, roll: Roll) -> None:
+    def on_report(data: dict[str, Any], **_: Any) -> None:
+        if REPORT_KEY in data:
             steward.absorb(data[REPORT_KEY])
 
+    environment.dispatcher_class = functools.partial(SteadyDispatcher, roll)  # type: ignore[assignment]
     _listen(environment.events.worker_report, on_report)
 
 
 def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
+    signals.listen(signals.interrupts_main_once())
     agent = Agent(environment, runner)
     install_all_users(environment)
     environment.process_exit_code = 0
-    parent = os.getppid() if environment.parsed_options and environment.parsed_options.processes else None
-    if parent is not None:
+    if environment.parsed_options and environment.parsed_options.processes:
         logging.getLogger("locust").setLevel(logging.WARNING)
 
     def on_report(data: dict[str, Any], **_: Any) -> None:
-        if parent is not None and os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)  # the master was killed: nobody books what is asked from now on
         if (report := agent.report()) is not None:
             data[REPORT_KEY] = report
+
+    def tell(**_: Any) -> None:
+        runner._send_stats()
 
     def last_words(**_: Any) -> None:
         runner.stop()
@@ -113,6 +117,7 @@ def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
 
     _listen(environment.events.test_start, lambda **_: agent.begin())
     _listen(environment.events.report_to_master, on_report)
+    _listen(environment.events.test_stop, tell)  # before Locust's own word that this worker has stopped
     _listen(environment.events.quitting, last_words)
 
 
@@ -134,6 +139,7 @@ def _install_local(environment: Environment, runner: LocalRunner, steward: Stewa
         pump()
 
     _listen(environment.events.test_start, lambda **_: agent.begin())
+    _listen(environment.events.test_stop, lambda **_: pump())
     _listen(environment.events.quitting, last_words)
     gevent.spawn(pump_each_second)
 
@@ -144,7 +150,7 @@ def _refuse(environment: Environment, runner: Runner, error: LoadbandError) -> N
     processes = environment.parsed_options.processes if environment.parsed_options else None
     if isinstance(runner, MasterRunner) and processes:
         until = time.monotonic() + FORKED_WORKERS_WITHIN_S
-        while len(runner.clients.ready) < processes and time.monotonic() < until:
+        while len(runner.clients.ready) < locust_patches.children_alive() and time.monotonic() < until:
             gevent.sleep(0.05)
     runner.quit()
     locust_patches.end_children()

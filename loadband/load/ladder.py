@@ -88,6 +88,7 @@ class Ladder:
     _watch: FailureWatch = field(default_factory=FailureWatch, repr=False)
     _users: int = 0
     """Users that are asked for."""
+    _workers_gone: int = 0
     _last_pass: bool = False
     _ended: Step | None = field(default=None, repr=False)
 
@@ -98,6 +99,9 @@ class Ladder:
             self._start(sight)
         if sight.target_lost and self.plan.stop_when_lost and self.phase in (Phase.WARMUP, Phase.CLIMB):
             self._give_up(sight.now, EndedBy.TARGET_LOST)
+        if sight.workers_gone > self._workers_gone:
+            self._workers_gone = sight.workers_gone
+            self._lose_users(sight)
         if self.phase == Phase.WARMUP and self._is_warm(sight):
             self._begin(sight, first=self._users)
         if self.phase == Phase.CLIMB and self.current is not None:
@@ -232,6 +236,13 @@ class Ladder:
             self._begin(sight, first=step.target)
         else:
             self._enter(Phase.DRAIN, sight.now)
+
+    def _lose_users(self, sight: Sight) -> None:
+        """A process went: the level ends, and the others climb the next one. A schedule lacks its share: it ends."""
+        if self.plan.rates:
+            self._give_up(sight.now, EndedBy.WORKER_LOST)
+        elif self.current is not None:
+            self._next_after(self.current, sight, EndedBy.WORKER_LOST)
 
     def _give_up(self, now: float, reason: EndedBy) -> None:
         """No further level and no further pass."""

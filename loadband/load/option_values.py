@@ -51,6 +51,8 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
         return _checked(Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common), options.slo)
     if not options.headless:
         return None
+    if options.run_time and options.hold != "auto":
+        raise UsageError("-t and --hold both say how long the level is measured: give one of them")
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
     options.run_time = None
     return _checked(Plan((options.num_users or 1,), hold, **common), options.slo)

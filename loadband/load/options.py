@@ -24,6 +24,13 @@ from loadband.load.scenario_options import parse_temperature
 KEY_VARIABLE = "LOADBAND_API_KEY"
 
 
+FROM_THE_PAGE = frozenset(
+    ("model", "prompt_tokens", "max_tokens", "long_context_tokens", "turns", "think_time", "temperature", "seed",
+     "connect_timeout", "first_token_timeout", "idle_timeout", "total_timeout")
+)  # fmt: skip
+"""What a form of Locust's web page may change for its test; all else is what the command line said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """What is taken from the command line alone."""
@@ -68,7 +75,7 @@ class Joined(argparse.Action):
 def _positive(text: str) -> float:
     seconds = plan.parse_duration(text)
     if seconds <= 0:
-        raise UsageError(f"'{text}': a time-out lies above 0 s")
+        raise UsageError(f"'{text}': write a time above 0 s")
     return seconds
 
 
@@ -192,7 +199,7 @@ def _add_requests(group: Any) -> None:
         help="tokens of a prompt of LongContextUser. Default 2048-8192",
     )  # fmt: skip
     _add(
-        group, "turns", metavar="N", default="2-6", type=checked(distribution.parse_token_count),
+        group, "turns", metavar="N", default="2-6", type=checked(distribution.parse_turns),
         help="turns of a conversation of MultiTurnUser. Default 2-6",
     )  # fmt: skip
     _add(

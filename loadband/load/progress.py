@@ -18,17 +18,21 @@ class Progress:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._live = False
+        self._moment: str | None = None
 
     def say(self, sentence: str) -> None:
         """A line that stays."""
         self._write(f"{self._wipe()}loadband: {sentence}\n")
         self._live = False
 
-    def live(self, sentence: str) -> None:
-        """The line of this moment; nothing where it could not be rewritten."""
+    def live(self, sentence: str, moment: str | None = None) -> None:
+        """The line of now. Where it could not be rewritten, the first line of each `moment` stays; of None, none."""
         if self._terminal:
             self._write(f"{self._wipe()}loadband: {sentence}")
             self._live = True
+        elif moment is not None and moment != self._moment:
+            self.say(sentence)
+        self._moment = moment
 
     def _wipe(self) -> str:
         return "\r\x1b[K" if self._live else ""
@@ -72,10 +76,23 @@ def live_line(ladder: Ladder, sight: Sight, told: Told) -> str:
     return f"{_title(step, told)}: {_figures(told)}{rest}"
 
 
+def moment_of(ladder: Ladder, sight: Sight) -> str | None:
+    """What a log should tell the begin of: a warm-up, a level that settles, a drain. A level's end is told anyway."""
+    step = ladder.current
+    if step is not None:
+        settles = step.reached_at is not None and step.hold_from is None
+        return f"settling {step.step}" if settles else None
+    begun = {Phase.WARMUP: sight.users > 0, Phase.DRAIN: sight.in_flight != 0}
+    return f"{ladder.phase} {ladder.repeat}" if ladder.phase and begun.get(ladder.phase) else None
+
+
 def step_line(step: Step, told: Told) -> str:
     """What came of a step."""
     if step.hold_from is None or step.hold_to is None:
-        why = {EndedBy.NOT_REACHED: "its users did not come", EndedBy.TARGET_LOST: "the target went away"}
+        why = {
+            EndedBy.NOT_REACHED: "its users did not come", EndedBy.TARGET_LOST: "the target went away",
+            EndedBy.WORKER_LOST: "a worker was lost",
+        }  # fmt: skip
         return f"{_title(step, told)}: not measured, {why.get(EndedBy(step.ended_by or EndedBy.STOPPED), 'stopped')}"
     return f"{_title(step, told)}: {_figures(told)}, held {step.hold_to - step.hold_from:.0f} s"
 

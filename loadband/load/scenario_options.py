@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadband.errors import UsageError
-from loadband.load.distribution import Distribution, parse_distribution, parse_token_count
+from loadband.load.distribution import Distribution, parse_distribution, parse_token_count, parse_turns
 from loadband.load.pools import SHORT_KINDS
 
 OURS = frozenset({"model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens"})
@@ -66,7 +66,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
 PARSERS: dict[str, Callable[[str], Any]] = {
     "prompt_tokens": parse_token_count,
     "max_tokens": parse_token_count,
-    "turns": parse_token_count,
+    "turns": parse_turns,
     "think_time": parse_distribution,
     "kinds": parse_kinds,
     "temperature": parse_temperature,

@@ -17,6 +17,8 @@ class EndedBy(StrEnum):
     TARGET_LOST = "target_lost"
     FAILURE = "failure"
     """Its hold is whole, and with it a failure is confirmed: `--until-failure` climbs no further."""
+    WORKER_LOST = "worker_lost"
+    """A process died or left, and its users with it: the level is no longer what was asked for."""
     STOPPED = "stopped"
 
 
@@ -45,6 +47,8 @@ class Sight:
     """The newest requests found no server."""
     unreached: bool = False
     """The same, not yet long enough to be sure."""
+    workers_gone: int = 0
+    """Processes that died or left since the start of the run."""
 
 
 @dataclass(slots=True)

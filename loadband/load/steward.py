@@ -4,46 +4,46 @@ Knows: what is frozen from the command line, when a test begins and ends, what i
 Must not know: the wire, the ladder, what a report says.
 """
 
+import argparse
 import os
 import re
-import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
 from typing import Any
 
 import gevent
+from locust import argument_parser
 from locust.env import Environment
-from locust.runners import MasterRunner, Runner
+from locust.runners import Runner
 
 from loadband import rundir
-from loadband.errors import ExitCode, LoadbandError, complain
+from loadband.errors import LoadbandError, complain
 from loadband.load.agent import DATASET, WORK
 from loadband.load.choice import check_settings, choose, install_users
-from loadband.load.conductor import LOST_TARGET, Conductor
+from loadband.load.conductor import Conductor
 from loadband.load.connection import parse_address
 from loadband.load.dataset_file import dataset_of
 from loadband.load.lengths import kinds_of
+from loadband.load.locust_patches import ask_again
 from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
-from loadband.load.options import Frozen
+from loadband.load.options import FROM_THE_PAGE, Frozen
+from loadband.load.outcome import code_of
 from loadband.load.prefix_cache import reset_prefix_cache
 from loadband.load.probe import Found, Probe, Target
 from loadband.load.progress import Progress
 from loadband.load.prompt_options import parse_adapters
+from loadband.load.refusals import refuse_slo_of_others, refuse_strangers, refuse_too_long
 from loadband.load.roll import Roll
 from loadband.load.run_json import words_of
 from loadband.load.scenario_options import parse_extra_body, settings_of
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
+from loadband.load.surroundings import unknown, variables_of
 from loadband.tuning.doctor.before_load import Preflight, needs_of, preflight
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 FORKED_WITHIN_S = 60.0
 """Workers of `--processes` are here within seconds, or they died."""
-
-LAST_REPORTS_S = 2.0
-"""After a test was stopped: how long the workers' last reports may take."""
 
 
 class Steward:
@@ -56,20 +56,22 @@ class Steward:
         self._roll = roll
         options = environment.parsed_options
         assert options is not None
-        self._options = options
+        self._given = argparse.Namespace(**vars(options))
         self.frozen = Frozen.of(options)
         self.headless = bool(options.headless)
         self.conductor: Conductor | None = None
         self.terminated = False
         """SIGTERM came: no time for a report."""
+        self.leaving = False
+        """The program ends: the last reports come after Locust's word that the test has stopped."""
         self._tests = 0
-        self._stopping = False
-        """Between a stop and the last reports of that test."""
+        self._gone_seen = 0
         self._progress = Progress()
         self._found: Found | None = None
         self._preflight = Preflight()
         self._run_id = ""
         self._ramp: float | None = options.spawn_rate
+        refuse_strangers(options)
         self.dataset = dataset_of(options)
         self._arrival: str = options.arrival
         self.plan = plan_of(options, self.dataset.moments if self.dataset else ())
@@ -78,6 +80,7 @@ class Steward:
             environment, self.frozen.user_classes, self.frozen.mix, at_rates=self._at_rates,
             recorded=self.dataset is not None,
         )  # fmt: skip
+        refuse_slo_of_others(options.slo, self.mix)
 
     def prepare(self) -> None:
         """Refuse before load what can be known, and install the ladder. Raises LoadbandError."""
@@ -85,7 +88,9 @@ class Steward:
         install_users(self._environment, self.mix, at_rates=self._at_rates)
         if self.plan is not None:
             self._environment.shape_class = LadderShape(self.look)
-            quieten_locust(self._options)
+            quieten_locust(self._environment.parsed_options)
+        for sentence in unknown(os.environ, variables_of(argument_parser.get_parser(), self.frozen.api_key_env)):
+            self._progress.say(sentence)
         if self.frozen.run_dir is not None:
             rundir.check_usable(Path(self.frozen.run_dir))
         if self.headless:
@@ -97,10 +102,9 @@ class Steward:
 
     def begin(self) -> None:
         """A test begins, unless it already did. Raises LoadbandError."""
-        while self._stopping and self._under_way():
+        while self.under_way and self.conductor and self.conductor.stopping:
             gevent.sleep(0.1)
-        self._stopping = False
-        if self._under_way():
+        if self.under_way:
             return
         found = self._found or self._probe()
         self._found = None
@@ -126,7 +130,14 @@ class Steward:
         named = {"file": Path(path).name, "requests": len(dataset), "digest": dataset.digest, "bad_lines": dataset.bad}
         return {"dataset": named}
 
-    def _under_way(self) -> bool:
+    @property
+    def _options(self) -> argparse.Namespace:
+        """As given on the command line, but for what the form of Locust's page may change."""
+        now = vars(self._environment.parsed_options)
+        return argparse.Namespace(**{**vars(self._given), **{name: now[name] for name in FROM_THE_PAGE}})
+
+    @property
+    def under_way(self) -> bool:
         """Whether a test has begun and its files are not closed."""
         return self.conductor is not None and self.conductor.how is None
 
@@ -140,6 +151,9 @@ class Steward:
             return None
         assert self.conductor is not None
         action = self.conductor.look()
+        if self.conductor.workers_gone != self._gone_seen:
+            self._gone_seen = self.conductor.workers_gone
+            ask_again(self._runner)
         return None if action.finished else (action.users, self.conductor.spawn_rate)
 
     def test_starts(self) -> None:
@@ -151,11 +165,20 @@ class Steward:
             self._runner.send_message(WORK, None)
             gevent.spawn_later(0.1, self._runner.stop)
 
+    def test_stops(self) -> None:
+        """Locust begins to stop the test."""
+        if self.conductor is not None:
+            self.conductor.call_the_roll()
+            self.conductor.stopping = True
+
+    def leaves(self) -> None:
+        """The program begins to end."""
+        self.leaving = True
+
     def test_stopped(self) -> None:
-        """Locust stopped the test; the workers' last reports are still on their way."""
-        if (conductor := self.conductor) is not None:
-            self._stopping = True
-            gevent.spawn_later(LAST_REPORTS_S, conductor.finish, "stopped")
+        """Locust stopped the test, and each process has told all of it; unless the program ends: then they will."""
+        if self.conductor is not None and not self.headless and not self.leaving:
+            self.conductor.finish("stopped")
 
     def absorb(self, report: dict[str, Any]) -> None:
         """A report of one process."""
@@ -168,20 +191,13 @@ class Steward:
         if conductor is None or conductor.path is None:
             return
         conductor.finish("terminated" if self.terminated else "interrupted")
-        if conductor.unwritable:
-            self._environment.process_exit_code = int(ExitCode.UNANSWERED)
-            return
-        wanted = self.headless if self.frozen.report is None else self.frozen.report
-        if not wanted or self.terminated:
-            self._progress.say(
-                f"files are in {conductor.path}; make the report with: python -m reports {conductor.path}"
-            )
-            lost = conductor.how == LOST_TARGET
-            self._environment.process_exit_code = int(ExitCode.UNREACHABLE if lost else ExitCode.OK)
-            return
-        sys.stderr.flush()
-        command = [sys.executable, "-m", "reports", str(conductor.path.resolve())]
-        self._environment.process_exit_code = subprocess.run(command, cwd=CHECKOUT, check=False).returncode
+        self._environment.process_exit_code = code_of(
+            conductor,
+            report=self.headless if self.frozen.report is None else self.frozen.report,
+            has_slo=bool(self._given.slo),
+            terminated=self.terminated,
+            say=self._progress.say,
+        )
 
     def _probe(self) -> Found:
         """Look at the target, and with `--doctor` at what a run on it would meet. Raises LoadbandError."""
@@ -206,6 +222,7 @@ class Steward:
         look = Probe(target)
         try:
             found = look.run()
+            refuse_too_long(self._options, self.mix, settings_of(self._options.set or ()), found.context_limit)
             if self._options.doctor:
                 self._preflight = preflight(look, target, needs_of(self._options, self.plan, self.mix, self.dataset))
         finally:
@@ -268,7 +285,7 @@ class Steward:
             arrival=self._arrival,
             dataset=self.dataset.digest if self.dataset else None,
             abandon=options.abandon,
-            workers=max(self._runner.worker_count, 1) if isinstance(self._runner, MasterRunner) else 1,
+            workers=max(self._roll.enlist(), 1) if self._roll is not None else 1,
             key_variable=self._key_variable(),
         )  # fmt: skip
 

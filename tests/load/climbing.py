@@ -41,6 +41,8 @@ class Run:
     failed_share: float = 0.0
     unreached_from: float | None = None
     """From this second on the newest requests find no server."""
+    worker_gone_at: float | None = None
+    """From this second on a process is gone."""
     tells: bool = True
     """Whether processes tell what is in flight."""
     now: float = 1000.0
@@ -71,6 +73,7 @@ class Run:
             warm=self.now - 1000.0 >= self.warm_after_s,
             unreached=self.unreached_from is not None and self.now >= self.unreached_from,
             target_lost=self.lost_from is not None and self.now >= self.lost_from,
+            workers_gone=int(self.worker_gone_at is not None and self.now >= self.worker_gone_at),
             tokens_by_second=[pattern[second % len(pattern)] for second in range(held)],
         )
 

@@ -51,6 +51,34 @@ def test_a_silent_process_does_not_hold_up_the_end() -> None:
     assert closed.count(1) == SILENT_FOR_S
 
 
+GONE: list[tuple[float, list[tuple[int, str]], str]] = [
+    (1003.0, [(2, "worker_lost"), (4, "hold")], "while it settles"),
+    (1020.0, [(2, "worker_lost"), (4, "hold")], "in mid-hold"),
+    (1060.0, [(2, "hold"), (4, "worker_lost")], "at the last level"),
+]
+
+
+@pytest.mark.parametrize(("at", "ends", "sentence"), GONE, ids=[row[2] for row in GONE])
+def test_a_level_ends_with_a_worker_and_the_others_go_on(at: float, ends: list[tuple[int, str]], sentence: str) -> None:
+    steps = Run(Ladder(plan("2,4", "30s", 5.0)), worker_gone_at=at).until_finished()
+    assert [(step.target, step.ended_by) for step in steps] == ends, sentence
+    ended = next(step for step in steps if step.ended_by == EndedBy.WORKER_LOST)
+    assert (ended.hold_to is None) == (ended.hold_from is None)
+    assert ended.hold_to is None or ended.hold_to == at, "held until then, and no second longer"
+
+
+def test_a_worker_that_goes_in_the_warm_up_ends_no_level() -> None:
+    climbed = replace(plan("2,4", "30s", 5.0), warmup_s=10.0)
+    steps = Run(Ladder(climbed), worker_gone_at=1004.0).until_finished()
+    assert [(step.target, step.ended_by) for step in steps] == [(2, "hold"), (4, "hold")]
+
+
+def test_a_schedule_that_lacks_a_workers_share_is_given_up() -> None:
+    open_loop = replace(plan("1", "30s", 0.0), levels=(), rates=(1.0, 2.0, 4.0))
+    steps = Run(Ladder(open_loop, sources=2), worker_gone_at=1010.0).until_finished()
+    assert [(step.rate, step.ended_by) for step in steps] == [(1.0, "worker_lost")]
+
+
 STOPS: list[tuple[int, tuple[float | None, float | None], str]] = [
     (4, (None, None), "while it settles"),
     (20, (1006.0, 1020.0), "in mid-hold"),

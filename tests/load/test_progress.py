@@ -4,7 +4,7 @@ import io
 from dataclasses import replace
 
 from loadband.load.ladder import Ladder, Phase
-from loadband.load.progress import Progress, Told, live_line, step_line
+from loadband.load.progress import Progress, Told, live_line, moment_of, step_line
 from loadband.load.step import EndedBy, Sight, Step
 from tests.load.climbing import plan
 
@@ -55,6 +55,7 @@ def test_a_step_that_ended_says_what_came_of_it() -> None:
     never = replace(HELD, hold_from=None, ended_by=EndedBy.NOT_REACHED)
     assert step_line(never, TOLD) == "8 users (4 of 5): not measured, its users did not come"
     assert step_line(replace(never, ended_by=EndedBy.TARGET_LOST), TOLD).endswith("the target went away")
+    assert step_line(replace(never, ended_by=EndedBy.WORKER_LOST), TOLD).endswith("a worker was lost")
     assert step_line(replace(never, ended_by=EndedBy.STOPPED), TOLD).endswith("not measured, stopped")
 
 
@@ -73,3 +74,21 @@ def test_elsewhere_only_lines_that_stay_are_written() -> None:
     progress.live("one")
     progress.say("level done")
     assert stream.getvalue() == "loadband: level done\n"
+
+
+def test_a_log_tells_the_begin_of_what_takes_long() -> None:
+    settling = replace(HELD, hold_from=None)
+    log = io.StringIO()
+    progress = Progress(log)
+    for seen in (
+        ladder(Phase.WARMUP), ladder(Phase.WARMUP), ladder(Phase.CLIMB, replace(settling, reached_at=None)),
+        ladder(Phase.CLIMB, settling), ladder(Phase.CLIMB, settling), ladder(Phase.CLIMB, HELD),
+        ladder(Phase.DRAIN), ladder(Phase.DRAIN), ladder(Phase.LEAVE),
+    ):  # fmt: skip
+        progress.live(live_line(seen, SIGHT, TOLD), moment_of(seen, SIGHT))
+    progress.live("none is there yet", moment_of(ladder(Phase.WARMUP), replace(SIGHT, users=0)))
+    assert log.getvalue().splitlines() == [
+        "loadband: warming up with 8 users",
+        "loadband: 8 users (4 of 5): settling, 8 in flight",
+        "loadband: waiting for 8 requests in flight",
+    ]

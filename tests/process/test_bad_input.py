@@ -1,5 +1,7 @@
 """What a person can get wrong: one line that says what and what to do, the right exit code, and no traceback."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 
 from tests.oracle import Oracle, refused_port, rule, tokens
 from tests.oracle.faults import error, html, json_body, no_such_model, not_http, silent, unauthorised
-from tests.process.running import Ended, finish, group_is_gone, run, start
+from tests.process.running import ROOT, Ended, Files, finish, group_is_gone, run, start
 
 pytestmark = pytest.mark.process
 
@@ -112,6 +114,9 @@ def test_a_key_that_is_wrong_or_missing_names_its_variable_and_never_itself(orac
         (["--slo", "ttft<1"], "ttft"),
         (["--prompt-tokens", "200-50"], "200-50"),
         (["--max-tokens", "0"], "token"),
+        (["--turns", "0-0"], "at least 1 turn"),
+        (["--max-hold", "0s"], "above 0 s"),
+        (["NobodyUser"], "NobodyUser: choose of InteractiveUser"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -148,6 +153,10 @@ def test_a_run_directory_that_cannot_be_written_is_refused_before_load(oracle: O
     ("words", "hint"),
     [
         (["--steps", "1,2", "--slo", "ttft_p95<=1s@7"], "7 users"),
+        (["--steps", "1", "--slo", "multi_turn.ttft_p95<=1s"], "multi_turn, which does not run"),
+        (["-t", "3s", "--hold", "256req"], "-t and --hold"),
+        (["--steps", "1", "--tags", "foo"], "no tags"),
+        (["--steps", "1", "--reset-stats"], "--reset-stats"),
         (["-u", "-3", "-t", "5s"], "at least 1 user"),
         (["-u", "0"], "at least 1 user"),
         (["--steps", "1", "--run-dir", ""], "run directory"),
@@ -181,3 +190,59 @@ def test_no_target_at_all() -> None:
     ended = run(["--headless", "--steps", "1"])
     assert ended.code == 2
     assert "-H" in said(ended)
+
+
+def test_what_cannot_fit_the_servers_context_is_refused_after_asking_it(oracle: Oracle) -> None:
+    ended = run(headless(oracle.url, "--max-tokens", "999999"))
+    assert ended.code == 2
+    assert "--max-tokens 999999" in said(ended) and "takes" in said(ended)
+
+
+@pytest.mark.parametrize("limit", ["1000s", "1ms"])
+def test_an_slo_gates_also_without_a_report(oracle: Oracle, tmp_path: Path, limit: str) -> None:
+    """With the verdict's own code, 0 and 1 where the machine has time: on a busy one the client is the limit."""
+    oracle.script(tokens(ttft_ms=30, itl_ms=2, n=10))
+    words = ["--headless", "-H", oracle.url, "--steps", "2", "--hold", "4s", "--settle", "0s", "--think-time", "0"]
+    path = tmp_path / "run"
+    ended = run([*words, "--no-report", "--slo", f"ttft_p95<={limit}", "--run-dir", str(path)])
+    judged = subprocess.run([sys.executable, "-m", "reports", str(path), "--no-write"], cwd=ROOT, check=False)
+    assert ended.code == judged.returncode, ended.out + ended.err
+    assert ended.code == (0 if limit == "1000s" else 1) or "client-limited" in ended.out
+    assert f"SLO ttft_p95<={'1000' if limit == '1000s' else '0.001'}s" in ended.out
+    assert not (path / "report").exists()
+
+
+def test_variables_and_config_files_say_what_options_say(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=10, itl_ms=2, n=10))
+    config = tmp_path / "night.toml"
+    config.write_text(
+        f"""[tool.locust]
+headless = true
+host = "{oracle.url}"
+steps = "1"
+hold = "2s"
+settle = "0s"
+report = false
+label = ["gpu=a100", "night=1"]
+run-dir = "{tmp_path / "run"}"
+"""
+    )
+    told = {"LOADBAND_SEED": "7", "LOADBAND_SLO": "", "LOADBAND_STEP": "4", "LOADBAND_HOLD": "3s"}
+    ended = run(["--config", str(config)], told)
+    assert ended.code == 0, ended.err
+    kept = Files(tmp_path / "run").run
+    assert (kept["labels"], kept["seed"], kept["slo"]) == ({"gpu": "a100", "night": "1"}, 7, None)
+    assert kept["plan"]["hold"] == "3s", "a variable is nearer than a file"
+    assert "LOADBAND_STEP means nothing: did you mean LOADBAND_STEPS?" in ended.err
+
+
+def test_labels_and_a_plain_config_file(oracle: Oracle, tmp_path: Path) -> None:
+    oracle.script(tokens(ttft_ms=10, itl_ms=2, n=10))
+    config = tmp_path / "locust.conf"
+    config.write_text(f"headless\nhost = {oracle.url}\nsteps = 1\nhold = 2s\nlabel = [gpu=a100, night=1]\n")
+    words = ["--config", str(config), "--settle", "0s", "--no-report", "--run-dir", str(tmp_path / "run")]
+    assert run(words).code == 0
+    assert Files(tmp_path / "run").run["labels"] == {"gpu": "a100", "night": "1"}
+    told = {"LOADBAND_LABEL": "[gpu=h100, day=2]"}
+    assert run(headless(oracle.url, "--settle", "0s", "--run-dir", str(tmp_path / "day")), told).code == 0
+    assert Files(tmp_path / "day").run["labels"] == {"gpu": "h100", "day": "2"}

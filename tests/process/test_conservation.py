@@ -106,12 +106,20 @@ def terminate_master(process: subprocess.Popen[str]) -> None:
     process.terminate()
 
 
+def close_terminal(process: subprocess.Popen[str]) -> None:
+    """What a dropped ssh does."""
+    os.killpg(process.pid, signal.SIGHUP)
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     ("end", "how"),
-    [(interrupt_group, "interrupted"), (terminate_group, "terminated"), (terminate_master, "terminated")],
-    ids=["Ctrl-C", "SIGTERM to the group", "SIGTERM to the master"],
-)
+    [
+        (interrupt_group, "interrupted"), (terminate_group, "terminated"), (terminate_master, "terminated"),
+        (close_terminal, "terminated"),
+    ],
+    ids=["Ctrl-C", "SIGTERM to the group", "SIGTERM to the master", "closed terminal"],
+)  # fmt: skip
 def test_a_run_that_is_ended_keeps_its_cut_requests(
     oracle: Oracle, tmp_path: Path, place: str, end: Callable[[subprocess.Popen[str]], None], how: str
 ) -> None:

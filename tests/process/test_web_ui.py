@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from loadband import rundir
 from loadband.record import Status
 from tests.oracle import Oracle, refused_port, tokens
 from tests.process.running import Files, finish, free_port, start
@@ -158,3 +159,57 @@ def test_a_host_from_the_form_never_gets_the_key(oracle: Oracle, tmp_path: Path)
     assert "sk-planted" not in json.dumps([request.headers for request in oracle.log().requests])
     assert not (tmp_path / "planted").exists()
     assert "Traceback" not in ended.err, ended.err
+
+
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({"max_tokens": "0"}, "--max-tokens: '0': write at least 1 token"),
+    ({"seed": "abc"}, "--seed: 'abc' is no whole number"),
+    ({"temperature": "hot"}, "--temperature: 'hot' is no temperature"),
+    ({"idle_timeout": "0s"}, "--idle-timeout: '0s': write a time above 0 s"),
+]
+
+
+def test_a_wrong_value_of_the_form_is_a_sentence_and_no_test(oracle: Oracle, tmp_path: Path) -> None:
+    port = free_port()
+    process = start(with_page(oracle.url, port, tmp_path))
+    page = Page(port)
+    page.wait_for(lambda stats: stats["state"] == "ready")
+    for form, sentence in WRONG:
+        answer = page.post("/swarm", user_count=1, spawn_rate=1, host=oracle.url, **form)
+        assert answer["success"] is False
+        assert answer["message"].startswith(sentence)
+    assert page.get("/stats/requests")["state"] == "ready"
+    assert oracle.log().requests == []
+    process.terminate()
+    ended = finish(process, 20)
+    assert all(f"loadband: {sentence}" in ended.err for _, sentence in WRONG)
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def until_asked(run: Path) -> None:
+    """Wait until a run has booked some requests."""
+    until = time.monotonic() + 40
+    while time.monotonic() < until:
+        if (run / rundir.REQUESTS).exists() and Files(run).statuses[Status.OK] > 10:
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"nothing came of {run.name}")
+
+
+def test_stop_and_start_at_once_keep_both_tables_whole(page: Page, tmp_path: Path) -> None:
+    page.post("/swarm", user_count=3, spawn_rate=3)
+    until_asked(tmp_path / "run")
+    reset = page.post("/stats/reset")
+    assert reset["success"] is False and "stop first" in reset["message"]
+    for name in ("run-2", "run-3"):
+        page.post("/stop")
+        page.post("/swarm", user_count=2, spawn_rate=2)
+        until_asked(tmp_path / name)
+    page.post("/stop")
+    for name in ("run", "run-2", "run-3"):
+        files = Files(tmp_path / name)
+        assert files.run["how"] == "stopped"
+        assert files.statuses[Status.OK] > 5
+        assert files.total("started") == files.statuses.total()
+        assert files.aggregated == files.statuses[Status.OK] + files.statuses[Status.FAILED]

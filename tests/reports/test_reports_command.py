@@ -53,6 +53,17 @@ def test_the_report_of_a_run(built: Built, capsys: pytest.CaptureFixture[str]) -
     assert "\x1b" not in "".join(lines)
 
 
+def test_a_verdict_may_be_printed_alone(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for file in built.path.iterdir():
+        if file.is_file():
+            (run / file.name).write_bytes(file.read_bytes())
+    assert main([str(run), "--no-write", "--slo", "error_rate<=1%"]) == 0
+    assert "Best 8 users" in capsys.readouterr().out
+    assert not (run / "report").exists()
+
+
 def test_the_files_of_a_report(built: Built) -> None:
     assert main([str(built.path)]) == 0
     report = built.path / "report"
