@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import hot_path, limits, peers
+from benchmarks import hot_path, limits, peers, stream_memory
 from benchmarks.bench_server import CannotError, surroundings
 
 BASELINE = Path(__file__).resolve().parent / "baseline.json"
@@ -26,6 +26,8 @@ def write_all(*, keep: bool) -> None:
     lines, more = limits.table(seconds=8, rounds=5)
     print("\nHow far one worker goes\n", *lines, sep="\n", flush=True)
     print("\nOther tools\n", *peers.table((200, 400), rounds=5, seconds=10), sep="\n", flush=True)
+    lines, _ = stream_memory.table(stream_memory.STREAMS, stream_memory.LARGE_STREAMS)
+    print("\nMemory, stream after stream\n", *lines, sep="\n", flush=True)
     if keep:
         kept = {"measured": surroundings(), "ratios": {name: round(r, 2) for name, r in (ratios | more).items()}}
         BASELINE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

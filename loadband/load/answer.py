@@ -9,12 +9,14 @@ and the server's own sentence. What comes after `[DONE]`, after an error or afte
 no answer and is not looked at, so that any cut of the bytes into reads gives the same outcome.
 
 A server that has given finish reasons and ends an answer with `[DONE]` and none broke it off (llama-cpp-python does so
-when another request comes): `truncated`.
+when another request comes): `truncated`. So is one whose finish reason says that it was aborted (vLLM, when
+it shuts down).
 """
 
 import functools
 import os
 
+from loadband.load.broken_off import given_up, how_lost
 from loadband.load.dialects.dialect import Dialect
 from loadband.load.framing import Response
 from loadband.load.json_lines import LineParser
@@ -122,17 +124,16 @@ class Answer:
             return self._error
         status = self.http_status
         if status is None:
-            return ServerError(FailureClass.RESET, _how(lost, "before it sent a whole header"))
+            return ServerError(FailureClass.RESET, how_lost(lost, "before it sent a whole header"))
         if not 200 <= status < 300:
             return refusal(status, b"" if self._coding else self._body.data(), self._response.status_message)
-        if self._is_stream or self._says_stream():
-            return self._stream_failure(lost)
-        return self._piece_failure(lost)
+        streamed = self._is_stream or self._says_stream()
+        return (self._stream_failure(lost) if streamed else self._piece_failure(lost)) or given_up(self.finish_reason)
 
     def _piece_failure(self, lost: OSError | None) -> ServerError | None:
         """Of a 2xx that is no stream."""
         if lost is not None and not self.complete:
-            return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
+            return ServerError(FailureClass.RESET, how_lost(lost, "in mid-answer"))
         body = self._body.data()
         if self._dialect.stream:
             return no_stream(body, self._response.header("content-type"))
@@ -145,7 +146,7 @@ class Answer:
             return ServerError(FailureClass.TRUNCATED, "broken off: [DONE] without the finish reason usual here")
         if not self.ended_well:
             if lost is not None:
-                return ServerError(FailureClass.RESET, _how(lost, "in mid-answer"))
+                return ServerError(FailureClass.RESET, how_lost(lost, "in mid-answer"))
             return ServerError(FailureClass.TRUNCATED, "the stream ended without [DONE] and without a finish reason")
         if not self._clock.events and not self.usage.output_tokens:
             return ServerError(FailureClass.EMPTY, "the stream ended well but held no token")
@@ -278,9 +279,3 @@ def _one_event(dialect: Dialect, piece: bytes) -> Chunk | None:
         return dialect.read(events[0].name, events[0].data) if len(events) == 1 else None
     except ProtocolError:
         return None
-
-
-def _how(lost: OSError | None, when: str) -> str:
-    if lost is None:
-        return f"the server closed the connection {when}"
-    return f"the connection broke {when} ({lost.strerror or lost})"
