@@ -21,7 +21,7 @@ WITHIN = 0.99
 AT_LIMIT_SHARE = 0.02
 BUFFERED_SHARE = 0.10
 """Of the answers of a level: with more of them held back its token speed is that of the others alone."""
-FEW_SHARE = 0.01
+FEW_SHARE = 0.05
 """Less is a rare event and not worth a note."""
 
 

@@ -16,7 +16,7 @@ BURSTY_SHARE = 0.10
 BUFFERED_EVENTS = 8
 """Of fewer events nothing is said; so many a read, over all reads, and something held them back."""
 
-BUFFERED_SPAN, BUFFERED_PACE_S = 0.05, 0.0005
+BUFFERED_SPAN, BUFFERED_PACE_S = 0.05, 0.0002
 """All events within this share of E2E and faster than this, each: the answer came at once, in however many reads."""
 
 
