@@ -167,6 +167,23 @@ class RunDirectory:
         self._appenders.clear()
 
 
+def make_own(path: Path) -> Path:
+    """An empty directory of that name, or of the first free of `-2`, `-3`: runs may begin in the same second."""
+    number, own = 1, path
+    while True:
+        try:
+            own.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+            own = path.with_name(f"{path.name}-{number}")
+        except OSError as error:
+            raise UsageError(
+                f"cannot make the run directory {own} ({error.strerror}): choose another with --run-dir"
+            ) from error
+        else:
+            return own
+
+
 def check_usable(path: Path) -> None:
     """Raise UsageError when a new run cannot live at `path`. Makes nothing: other runs may begin beside it just now."""
     if not path.name:

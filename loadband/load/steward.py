@@ -290,10 +290,9 @@ class Steward:
         )  # fmt: skip
 
     def _path(self) -> Path:
-        """Directory of the n-th test of this program: the asked one, then `-2`, `-3`."""
+        """Directory of the n-th test of this program: the asked one, then `-2`, `-3`; unasked, one of its own."""
         if self.frozen.run_dir is not None:
             path = Path(self.frozen.run_dir)
-        else:
-            target = re.sub(r"[^\w.]+", "-", parse_address(self._environment.host).host_header)
-            path = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{target}"
-        return path if self._tests == 1 else path.with_name(f"{path.name}-{self._tests}")
+            return path if self._tests == 1 else path.with_name(f"{path.name}-{self._tests}")
+        target = re.sub(r"[^\w.]+", "-", parse_address(self._environment.host).host_header)
+        return rundir.make_own(Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{target}")

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from loadband.errors import UsageError
 from loadband.rundir import (
     COLUMNS,
     MESSAGE_LENGTH,
@@ -24,6 +25,7 @@ from loadband.rundir import (
     Appender,
     RunDirectory,
     cell,
+    make_own,
     one_line,
     whole_lines,
 )
@@ -221,3 +223,12 @@ def test_every_file_has_columns_without_repetition() -> None:
         assert len(set(columns)) == len(columns), name
     assert {REQUESTS, SECONDS, WORKERS} < set(COLUMNS)
     assert json.loads(json.dumps(COLUMNS)).keys() == COLUMNS.keys()
+
+
+def test_runs_that_begin_in_the_same_second_have_directories_of_their_own(tmp_path: Path) -> None:
+    made = [make_own(tmp_path / "runs" / "now") for _ in range(3)]
+    assert [path.name for path in made] == ["now", "now-2", "now-3"]
+    assert RunDirectory.create(made[1]).path == made[1]
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot make the run directory"):
+        make_own(tmp_path / "file" / "now")

@@ -11,6 +11,8 @@ from tests.process.running import Files, run
 pytestmark = pytest.mark.process
 
 USERS = 1500
+BEFORE_LOAD = 60
+"""Connections that may serve what is asked before load: models, limits, counts of the prompts' pieces."""
 
 
 def test_fifteen_hundred_users_keep_their_connections(oracle: Oracle, tmp_path: Path) -> None:
@@ -22,8 +24,7 @@ def test_fifteen_hundred_users_keep_their_connections(oracle: Oracle, tmp_path: 
     assert ended.code == 0, ended.err
     files, log = Files(tmp_path / "run"), oracle.log()
     assert set(files.statuses) == {Status.OK}
-    assert files.statuses[Status.OK] > 2 * USERS
-    probe_connections = 2
+    assert files.statuses[Status.OK] > USERS, "some user asked twice, or this shows nothing"
     print(f"{files.statuses[Status.OK]} requests over {log.connections} connections, {log.peak_in_flight} at once")
-    assert log.connections <= USERS + probe_connections
+    assert log.connections <= USERS + BEFORE_LOAD
     assert log.peak_in_flight > 1024
