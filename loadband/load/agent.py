@@ -12,6 +12,7 @@ import socket
 import time
 from typing import Any
 
+import gevent
 from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
@@ -23,6 +24,10 @@ from loadband.load.session import Session, StepMark, Work
 from loadband.load.token_clock import nearest_rank
 
 WORK, STEP, GATE, DATASET = "loadband_work", "loadband_step", "loadband_gate", "loadband_dataset"
+
+
+STILL_WITHIN_S = 5.0
+"""Users that are stopped have booked what they had in flight by then."""
 
 
 class Agent:
@@ -82,6 +87,16 @@ class Agent:
             "clock_offset_s": self._clock.offset_s if self._clock else None,
             "clock_error_s": self._clock.error_s if self._clock else None,
         }
+
+    def wait_until_still(self) -> None:
+        """Wait until what was stopped is booked.
+
+        Where this process is stopped twice at once, by its own signal and by the master, the second stop comes back
+        before the first has ended the users.
+        """
+        until = time.monotonic() + STILL_WITHIN_S
+        while self.session is not None and self.session.ledger.in_flight and time.monotonic() < until:
+            gevent.sleep(0.01)
 
     def _on_work(self, msg: Any, **_: Any) -> None:
         self._work = Work(**msg.data) if msg.data else None

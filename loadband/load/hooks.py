@@ -109,11 +109,12 @@ def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
             data[REPORT_KEY] = report
 
     def tell(**_: Any) -> None:
+        agent.wait_until_still()
         runner._send_stats()
 
     def last_words(**_: Any) -> None:
         runner.stop()
-        runner._send_stats()
+        tell()
 
     _listen(environment.events.test_start, lambda **_: agent.begin())
     _listen(environment.events.report_to_master, on_report)
