@@ -57,7 +57,18 @@ class Tool:
 def ours(load: Load, python: str) -> list[str]:
     """Loadband in one process."""
     plan = ["--steps", str(load.streams), "--hold", f"{load.seconds:g}s", "--settle", "2s", "--warmup", "0s"]
-    plan += ["--think-time", "0", "--max-tokens", str(TOKENS), "--drain", "0s", "--no-report", "-H", load.url]
+    plan += [
+        "--think-time",
+        "0",
+        "--max-tokens",
+        str(TOKENS),
+        "--drain",
+        "0s",
+        "--no-report",
+        "--no-doctor",
+        "-H",
+        load.url,
+    ]
     return [python, "-m", "locust", "-f", str(ROOT / "locustfile.py"), "--headless", *plan,
             "--run-dir", str(load.folder / "run")]  # fmt: skip
 

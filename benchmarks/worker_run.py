@@ -58,7 +58,7 @@ def worker_run(server: TokenServer, streams: int, seconds: float, *options: str,
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         plan = ["--steps", str(streams), "--hold", f"{seconds + 2 * REST_S:g}s", "--settle", "2s", "--warmup", "0s"]
-        plan += ["--think-time", "0", "--max-tokens", str(tokens), "--drain", "0s", "--no-report"]
+        plan += ["--think-time", "0", "--max-tokens", str(tokens), "--drain", "0s", "--no-report", "--no-doctor"]
         with processes(server, run, [*plan, *options]) as (master, worker):
             wait_for_streams(server, streams, master)
             process = psutil.Process(worker.pid)

@@ -239,7 +239,7 @@ static int answer(Conn *c) {
     if (strncmp(c->in, "GET /v1/models", 14) == 0)
         return answer_json(c, "{\"object\":\"list\",\"data\":[{\"id\":\"bench\",\"object\":\"model\"}]}");
     if (strncmp(c->in, "GET /health", 11) == 0) return answer_json(c, "{}");
-    if (strncmp(c->in, "POST ", 5) != 0) {
+    if (strncmp(c->in, "POST /v1/chat/completions ", 26) != 0) {
         const char *no = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
         return say(c, no, strlen(no));
     }
