@@ -4,6 +4,7 @@ Knows: the pieces of a text. Must not know: sockets, stamps, what was asked.
 """
 
 import itertools
+import operator
 from collections.abc import Sequence
 
 REPEATS = 50
@@ -23,5 +24,12 @@ def is_degenerate(pieces: Sequence[str], finish_reason: str | None, *, said: boo
     text = "".join(pieces)
     if NO_CHARACTER in (text.rstrip(NO_CHARACTER) if finish_reason == "length" else text):
         return True
-    words = pieces if len(pieces) > 1 else text.split()
-    return len(words) > REPEATS and any(len(list(same)) > REPEATS for _, same in itertools.groupby(words))
+    return _stutters(pieces if len(pieces) > 1 else text.split())
+
+
+def _stutters(words: Sequence[str]) -> bool:
+    """Whether a word comes more than `REPEATS` times in a row; so many hold two marks a half of it apart, seen first."""
+    half = REPEATS // 2
+    if not any(map(operator.eq, words[::half], words[half::half])):
+        return False
+    return any(len(list(same)) > REPEATS for _, same in itertools.groupby(words))

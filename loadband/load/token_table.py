@@ -8,6 +8,7 @@ joint's own price (mostly 0; -1 where the vocabulary merges `.` and a blank line
 before it. A table of all pools has some 35 thousand numbers.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,19 +46,19 @@ class Unit:
         return match.groups() if match else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
     """A piece of a pool; `cost` holds the joint before it, `tail` what the joint behind it costs besides."""
 
     units: tuple[Unit, ...]
     tail: float
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """As it is written."""
         return "".join(unit.text for unit in self.units)
 
-    @property
+    @functools.cached_property
     def cost(self) -> int:
         """Tokens of all of it."""
         return sum(unit.cost for unit in self.units)
