@@ -28,7 +28,7 @@ def is_degenerate(pieces: Sequence[str], finish_reason: str | None, *, said: boo
 
 
 def _stutters(words: Sequence[str]) -> bool:
-    """Whether a word comes more than `REPEATS` times in a row; so many hold two marks a half of it apart, seen first."""
+    """Whether a word comes more than `REPEATS` times in a row: so many hold two marks half of that apart."""
     half = REPEATS // 2
     if not any(map(operator.eq, words[::half], words[half::half])):
         return False
