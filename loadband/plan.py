@@ -77,6 +77,18 @@ class Plan:
     rates: tuple[float, ...] = ()
     """Levels of an open loop, requests per second."""
 
+    refine: bool = False
+    """Whether levels around the optimum follow."""
+    grows: bool = False
+    """Whether `levels` are but the first one, and the climb goes on until the optimum is passed."""
+    find: str | None = None
+    """Limits whose highest level is searched for, from the first of `levels` on."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether levels are chosen on the way."""
+        return self.refine or self.find is not None
+
     @property
     def steps(self) -> int:
         """Levels of one climb."""

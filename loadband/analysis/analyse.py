@@ -22,6 +22,7 @@ from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, reste
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps
+from loadband.analysis.searched import Search
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.tool_results import read_results
@@ -166,8 +167,10 @@ def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
     plan = files.run.get("plan") or {}
     missing = missing_steps(files)
     planned = len(plan.get("rates") or plan.get("levels") or ())
+    search = Search.of(files.run.get("search"))
     return Facts(
-        ladder=max(planned, len({level.users for level in levels})) > 1,
+        ladder=search is None and max(planned, len({level.users for level in levels})) > 1,
+        search=search,
         target_lost=files.run.get("how") == TARGET_LOST,
         causes=causes_of(files),
         blind=_blind(files) or (not levels and bool(missing)),

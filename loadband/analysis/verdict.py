@@ -21,6 +21,7 @@ from loadband.analysis.rates import is_open, spoken_in_rates
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
 from loadband.analysis.replicates import Replicates, replicates_of
+from loadband.analysis.searched import Search
 from loadband.analysis.slo_gate import MISSED, UNDECIDED, SloResult, slo_results
 from loadband.analysis.standstill import check_throughput, standstills
 from loadband.analysis.thresholds import Thresholds
@@ -69,6 +70,8 @@ class Verdict:
     notes: tuple[str, ...]
     causes: tuple[Cause, ...] = ()
     """Why requests failed."""
+    search: Search | None = None
+    """What `--find` found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Facts:
     """Of which requests tell and `steps.csv` does not."""
     price: Price | None = None
     causes: tuple[Cause, ...] = ()
+    search: Search | None = None
 
 
 def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
@@ -132,8 +136,9 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
             curve, operating, saturation, failure, {level.users for level in levels}, rates=is_open(levels)
         ),
         cross_checks=cross_checks(curve, limits),
-        notes=(*failure.notes, *_assumed(curve)),
+        notes=(*([facts.search.sentence()] if facts.search else []), *failure.notes, *_assumed(curve)),
         causes=facts.causes,
+        search=facts.search,
     )
     verdict = replace(verdict, exit_code=_exit_code(verdict, facts))
     return spoken_in_rates(verdict) if is_open(levels) else verdict
@@ -230,6 +235,7 @@ def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
         or verdict.refused
         or facts.workers_lost
         or facts.gate_unread
+        or (facts.search and not facts.search.complete)
         or (facts.ladder and (untold or (limited and operating.status != "found")))
         or (UNDECIDED in results and MISSED not in results)
     ):

@@ -1,8 +1,8 @@
 """`verdict.json` (and `--json`): a verdict as plain data. Its schema is `reports/verdict.schema.json`.
 
 Knows: keys, rounding. Must not know: where it is written. Numbers are floats of six significant digits or null, keys
-are never absent, one set of status words is used everywhere. 1 (2026-11): first; intervals, `noise`, `book_end`, costs
-added.
+are never absent, one set of status words is used everywhere. 1 (2026-11): first; intervals, `noise`, `book_end`, costs,
+`search` added.
 """
 
 import math
@@ -134,6 +134,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         },
         "thresholds": {name: number(value) for name, value in verdict.thresholds.as_dict().items()},
         "notes": list(verdict.notes),
+        "search": None if verdict.search is None else asdict(verdict.search),
     }
 
 

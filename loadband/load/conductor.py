@@ -17,17 +17,20 @@ from locust.env import Environment
 from loadband.errors import LoadbandError
 from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
+from loadband.load.hold_tally import HoldTally
 from loadband.load.ladder import FIRST_LEAD_S, Ladder, Phase
 from loadband.load.locust_tables import LocustTables
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
 from loadband.load.roll import Roll
 from loadband.load.run_json import run_of
+from loadband.load.search import answer_of
 from loadband.load.session import StepMark, Work
 from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Plan
 from loadband.record import Status
 from loadband.rundir import LOCUST_PREFIX, RunDirectory
+from loadband.slo import parse_slo
 
 LOST_TARGET, LOST_WORKERS, FAILURE = "target_lost", "workers_lost", "failure"
 
@@ -88,7 +91,7 @@ class Conductor:
             **run_of(work, found, self.plan), **run, "started": self._clock(), "ended": None, "how": None, "workers": []
         }  # fmt: skip
         directory.write_run(self._run)
-        self.pen = Pen(directory, tells_users=not (self.plan and self.plan.rates))
+        self.pen = Pen(directory, tells_users=not (self.plan and self.plan.rates), tally=self._tally())
         self._tables = LocustTables(self._environment, path / LOCUST_PREFIX)
         self._send(WORK, asdict(work))
         self._ticker = gevent.spawn(self._tick_each_second)
@@ -113,20 +116,25 @@ class Conductor:
         if ladder is None:
             raise RuntimeError("a ladder was looked at in a run without a plan")
         now = self._clock()
-        before, phase = ladder.current, ladder.phase
+        before, phase, climb = ladder.current, ladder.phase, ladder.climb
         sight = self._sight(now)
         action = ladder.look(sight)
         if action.ended is not None:
             self._step_ended(action.ended, sight)
+        if ladder.climb is not climb and ladder.climb.why is not None:
+            self._progress.say(ladder.climb.why)
         if ladder.current is not None and ladder.current is not before:
             self._next_pass(ladder.current.repeat)
             self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
         elif ladder.current is not None and ladder.current.hold_from == now:
+            self.pen.tally.begin(now)
             self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
             self._send(STEP, asdict(self._warmup_mark(action, now)))
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
+        if self.plan is not None and self.plan.find is not None and action.ended is not None:
+            self._run["search"] = answer_of(ladder.held, parse_slo(self.plan.find)).as_json()
         if action.finished and self._run.get("how") is None:
             self._run["how"] = LOST_TARGET if self.pen.target_lost else FAILURE if ladder.failed else "plan"
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)), progress.moment_of(ladder, sight))
@@ -186,6 +194,11 @@ class Conductor:
         with contextlib.suppress(OSError):
             self._directory.write_run({**self._run, "ended": now})
 
+    def _tally(self) -> HoldTally:
+        """What the ladder's course is told of a hold."""
+        limits = parse_slo(self.plan.find) if self.plan and self.plan.find else ()
+        return HoldTally(limits, shedding_fails=self.plan is None or self.plan.shedding_fails)
+
     def _sight(self, now: float) -> Sight:
         pen, step = self.pen, self.ladder.current if self.ladder else None
         hold_from = step.hold_from if step is not None else None
@@ -205,13 +218,14 @@ class Conductor:
             target_lost=pen.target_lost,
             unreached=pen.unreached,
             workers_gone=self.workers_gone,
+            held=pen.tally.held(now),
         )
 
     def _told(self, sight: Sight) -> progress.Told:
         """What the console says of the level in force."""
         tokens = sight.tokens_by_second
         return progress.Told(
-            steps=self.plan.steps * self.plan.repeats if self.plan else 0,
+            steps=self.plan.steps * self.plan.repeats if self.plan and not self.plan.chooses else None,
             in_flight=self.pen.in_flight,
             tokens_s=sum(tokens) / len(tokens) if tokens else None,
             ttft_p95_s=self.pen.ttft_p95_s,

@@ -7,31 +7,18 @@ closed, and when nothing is in flight the users go home. Looking twice at the sa
 Times are Unix seconds on the master's clock.
 """
 
-import math
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from loadband.load.course import Climb, Course, Held
+from loadband.load.courses import course_of
 from loadband.load.failure_watch import FailureWatch
 from loadband.load.step import Action, EndedBy, Sight, Step
+from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S, FAILURES_THAT_TELL, stands_still
 from loadband.plan import Hold, Plan
 
 SETTLE_AT_LEAST_S = 2.0
-AUTO_HOLD_AT_LEAST_S = 30.0
-AUTO_HOLD_ROUNDS = 3
-AUTO_HOLD_SUCCESSES = 30
-AUTO_HOLD_ERROR = 0.02
-FAILURES_THAT_TELL = 10
-"""So many failures and no success: waiting longer shows nothing new."""
-
-BATCHES = 10
-"""Batch means for the standard error of tokens/s."""
-
 WARMUP_AT_MOST_S = 60.0
-
-OPEN_HOLD_ENDED = 200
-"""An open loop's rate is given, its latency is measured: with `auto` so many requests end, enough for a p95."""
 
 LEAD_S, FIRST_LEAD_S = 0.5, 1.5
 """A schedule begins so long after it was asked for; the first one waits for its processes too."""
@@ -44,6 +31,10 @@ LOSS_SHOWS_WITHIN_S = 5.0
 
 SILENT_FOR_S = 60.0
 """A process that has not told what it has in flight this long after the gate was closed is gone: the drain is over."""
+
+
+MEASURED = (EndedBy.HOLD, EndedBy.MAX_HOLD, EndedBy.FAILURE)
+"""Steps that end so have numbers."""
 
 
 class Phase(StrEnum):
@@ -71,9 +62,15 @@ class Ladder:
     current: Step | None = None
     """The step in force; None in warm-up and while draining."""
     repeat: int = 1
-    """The pass over the levels, from 1."""
+    """The pass, from 1: from one drain to the next."""
     failed: bool = False
     """A pass ended at a confirmed failure."""
+    held: list[Held] = field(default_factory=list)
+    """What the levels came to, in order."""
+    climb: Climb = field(init=False)
+    """The levels of this climb."""
+    course: Course = field(init=False)
+    _climbs: int = 0
     _steps: int = 0
     _level: int = 0
     _since: float = 0.0
@@ -91,6 +88,10 @@ class Ladder:
     _workers_gone: int = 0
     _last_pass: bool = False
     _ended: Step | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.course = course_of(self.plan)
+        self.climb = self.course.next_climb(0, ())
 
     def look(self, sight: Sight) -> Action:
         """The action for what is seen."""
@@ -151,7 +152,7 @@ class Ladder:
     def _begin(self, sight: Sight, first: int) -> None:
         """Ask for the next level; `first` users are there already."""
         target = self._target(self._level)
-        rate = self.plan.rates[self._level] if self.plan.rates else None
+        rate = self.climb.levels[self._level] if self.plan.rates else None
         self._level += 1
         self._steps += 1
         self._users = target
@@ -165,7 +166,7 @@ class Ladder:
 
     def _target(self, level: int) -> int:
         """Users of a level, by its place from 0."""
-        return self.sources if self.plan.rates else self.plan.levels[level]
+        return self.sources if self.plan.rates else int(self.climb.levels[level])
 
     def _advance(self, step: Step, sight: Sight) -> None:
         if step.reached_at is None:
@@ -209,30 +210,23 @@ class Ladder:
 
     def _hold_is_over(self, step: Step, sight: Sight) -> EndedBy | None:
         held = sight.now - (step.hold_from or 0.0)
+        ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
         hold: Hold = self.plan.hold
         if hold.seconds is not None:
             return EndedBy.HOLD if held >= hold.seconds else None
         if hold.requests is not None:
-            if sight.ended - self._ended_before >= hold.requests:
+            if ended >= hold.requests:
                 return EndedBy.HOLD
-        elif held >= AUTO_HOLD_AT_LEAST_S and self._stands_still(step, sight):
+        elif held >= AUTO_HOLD_AT_LEAST_S and stands_still(step, ok, ended, sight.tokens_by_second):
             return EndedBy.HOLD
         return EndedBy.MAX_HOLD if held >= self.plan.max_hold_s else None
 
-    def _stands_still(self, step: Step, sight: Sight) -> bool:
-        ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
-        if ok == 0 and ended >= max(step.target, FAILURES_THAT_TELL):
-            return True
-        if step.rate is not None:
-            return ended >= OPEN_HOLD_ENDED
-        error = relative_error(sight.tokens_by_second)
-        enough = ok >= max(AUTO_HOLD_SUCCESSES, AUTO_HOLD_ROUNDS * step.target)
-        return enough and error is not None and error <= AUTO_HOLD_ERROR
-
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
+        measured = reason in MEASURED and sight.held is not None
+        self.held.append(replace(sight.held, users=step.target) if measured and sight.held else Held(step.target))
         self.failed = self.failed or reason == EndedBy.FAILURE
-        if reason != EndedBy.FAILURE and self._level < self.plan.steps:
+        if reason != EndedBy.FAILURE and (self._level < len(self.climb.levels) or self._climbs_on(step)):
             self._begin(sight, first=step.target)
         else:
             self._enter(Phase.DRAIN, sight.now)
@@ -243,6 +237,18 @@ class Ladder:
             self._give_up(sight.now, EndedBy.WORKER_LOST)
         elif self.current is not None:
             self._next_after(self.current, sight, EndedBy.WORKER_LOST)
+
+    def _climbs_on(self, step: Step) -> bool:
+        """Whether the next climb goes on from this level; it is begun then."""
+        climb = self.course.next_climb(self._climbs + 1, self.held)
+        upwards = bool(climb.levels) and climb.levels[0] > (step.rate or step.target)
+        if upwards:
+            self._take(climb)
+        return upwards
+
+    def _take(self, climb: Climb) -> None:
+        self.climb, self._level = climb, 0
+        self._climbs += 1
 
     def _give_up(self, now: float, reason: EndedBy) -> None:
         """No further level and no further pass."""
@@ -262,11 +268,12 @@ class Ladder:
         return sight.in_flight == 0 or (sight.in_flight is None and closed_for >= SILENT_FOR_S)
 
     def _next_pass(self, sight: Sight) -> None:
-        if self._last_pass or self.repeat >= self.plan.repeats:
+        climb = Climb() if self._last_pass else self.course.next_climb(self._climbs + 1, self.held)
+        self._take(climb)
+        if not climb.levels:
             self._enter(Phase.DONE, sight.now)
             return
         self.repeat += 1
-        self._level = 0
         self._watch = FailureWatch()
         self._begin(sight, first=0)
 
@@ -277,13 +284,3 @@ class Ladder:
         step.ended_by = reason
         self._ended = step
         self.current = None
-
-
-def relative_error(values: Sequence[float]) -> float | None:
-    """Standard error of the mean over the mean, by ten batch means; None with fewer than two values a batch."""
-    size = len(values) // BATCHES
-    if size < 2:
-        return None
-    means = [statistics.fmean(values[index * size : (index + 1) * size]) for index in range(BATCHES)]
-    mean = statistics.fmean(means)
-    return statistics.stdev(means) / math.sqrt(BATCHES) / mean if mean > 0 else None

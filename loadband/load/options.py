@@ -14,7 +14,7 @@ from typing import Any
 
 from loadband import plan, slo
 from loadband.errors import UsageError
-from loadband.load import arrivals, distribution, leaving, rates, trace_columns
+from loadband.load import arrivals, distribution, leaving, plans, rates, trace_columns
 from loadband.load.declaring import add as _add
 from loadband.load.declaring import checked
 from loadband.load.dialects import DIALECTS
@@ -153,6 +153,18 @@ def _add_plan(group: Any) -> None:
     _add(
         group, "drain", metavar="TIME", default="auto", type=checked(plan.parse_drain),
         help="how long requests in flight may take at the end of a pass; auto: until all have ended; 0s cuts them",
+    )  # fmt: skip
+    _add(
+        group, "refine", action="store_true", default=False,
+        help="after the climb drain, then hold up to four levels more around its optimum, and the optimum again; "
+        "--repeats repeats these. Without --steps the climb doubles from -u (1) on while that nearly doubles tokens/s, "
+        "then grows by 1.4, and ends when the optimum is passed. Default off",
+    )  # fmt: skip
+    _add(
+        group, "find", metavar="LIMITS", type=checked(plans.parse_find), action=Joined,
+        help='search for the most users at which limits are kept: "ttft_p95<=1s,error_rate<=1%%". Doubles from -u (1) '
+        "on until one is broken, halves to a bracket of 10 %%, holds a level up to three times until its interval "
+        "excludes the limit. In place of --steps and --slo",
     )  # fmt: skip
     _add(
         group, "on-target-loss", choices=["stop", "continue"], default="stop",

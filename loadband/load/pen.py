@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadband import rundir
+from loadband.load.hold_tally import HoldTally
 from loadband.load.ledger import COUNTERS, Open
 from loadband.load.token_clock import nearest_rank
 from loadband.record import RECORD_COLUMNS, FailureClass, Status
@@ -74,8 +75,12 @@ class Totals:
 class Pen:
     """Writes one run's files."""
 
-    def __init__(self, directory: RunDirectory, *, tells_users: bool = True) -> None:
-        """`tells_users`: whether the files say how many users there are; in an open loop nobody waits for an answer."""
+    def __init__(self, directory: RunDirectory, *, tells_users: bool = True, tally: HoldTally | None = None) -> None:
+        """`tells_users`: whether the files say how many users there are; in an open loop nobody waits for an answer.
+
+        `tally` is shown every record.
+        """
+        self.tally = tally or HoldTally()
         self._directory = directory
         self._tells_users = tells_users
         self.workers: dict[str, Worker] = {}
@@ -207,6 +212,7 @@ class Pen:
         appender = self._directory.appender(rundir.REQUESTS)
         for values in records:
             appender.append(values)
+            self.tally.add(values)
             status = values[_STATUS]
             self.totals.by_status[status] += 1
             if status == Status.OK:

@@ -46,8 +46,8 @@ class Progress:
 class Told:
     """Figures of the level in force, as far as they came in. The report computes its own."""
 
-    steps: int
-    """Levels of the whole plan, over all passes."""
+    steps: int | None
+    """Levels of the whole plan, over all passes; None where they are chosen on the way."""
     in_flight: float
     tokens_s: float | None
     ttft_p95_s: float | None
@@ -98,10 +98,11 @@ def step_line(step: Step, told: Told) -> str:
 
 
 def _title(step: Step, told: Told) -> str:
+    place = f"level {step.step}" if told.steps is None else f"{step.step} of {told.steps}"
     if step.rate is not None:
-        return f"{step.rate:g} requests/s ({step.step} of {told.steps})"
+        return f"{step.rate:g} requests/s ({place})"
     users = "user" if step.target == 1 else "users"
-    return f"{step.target} {users} ({step.step} of {told.steps})"
+    return f"{step.target} {users} ({place})"
 
 
 def _figures(told: Told) -> str:

@@ -53,7 +53,7 @@ def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
             "arrival": work.arrival if plan.rates else None, "hold": str(plan.hold), "settle_s": plan.settle_s,
             "max_hold_s": plan.max_hold_s, "repeats": plan.repeats, "drain_s": plan.drain_s,
             "warmup_s": plan.warmup_s, "stop_when_lost": plan.stop_when_lost,
-            "until_failure": plan.until_failure,
+            "until_failure": plan.until_failure, "refine": plan.refine, "grows": plan.grows, "find": plan.find,
         },
     }  # fmt: skip
 

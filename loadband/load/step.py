@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from loadband.load.course import Held
+
 
 class EndedBy(StrEnum):
     """Why a step ended."""
@@ -49,6 +51,8 @@ class Sight:
     """The same, not yet long enough to be sure."""
     workers_gone: int = 0
     """Processes that died or left since the start of the run."""
+    held: Held | None = None
+    """The hold in force, as far as it came."""
 
 
 @dataclass(slots=True)

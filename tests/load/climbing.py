@@ -3,8 +3,10 @@
 Knows: what a ladder sees and does. Must not know: clocks, any test.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from loadband.load.course import Held
 from loadband.load.ladder import Ladder
 from loadband.load.step import Action, Sight, Step
 from loadband.plan import Plan, parse_hold
@@ -43,6 +45,8 @@ class Run:
     """From this second on the newest requests find no server."""
     worker_gone_at: float | None = None
     """From this second on a process is gone."""
+    comes_to: Callable[[Step], Held] | None = None
+    """What a hold comes to."""
     tells: bool = True
     """Whether processes tell what is in flight."""
     now: float = 1000.0
@@ -74,6 +78,7 @@ class Run:
             unreached=self.unreached_from is not None and self.now >= self.unreached_from,
             target_lost=self.lost_from is not None and self.now >= self.lost_from,
             workers_gone=int(self.worker_gone_at is not None and self.now >= self.worker_gone_at),
+            held=None if step is None or step.hold_from is None or not self.comes_to else self.comes_to(step),
             tokens_by_second=[pattern[second % len(pattern)] for second in range(held)],
         )
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from loadband.load.ladder import Ladder, relative_error
+from loadband.load.ladder import Ladder
 from loadband.load.step import EndedBy, Sight
+from loadband.load.stillness import relative_error
 from tests.load.climbing import Run, plan
 
 

@@ -5,8 +5,9 @@ from itertools import groupby
 
 import pytest
 
-from loadband.load.ladder import AUTO_HOLD_AT_LEAST_S, WARMUP_AT_MOST_S, Ladder
+from loadband.load.ladder import WARMUP_AT_MOST_S, Ladder
 from loadband.load.step import EndedBy
+from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S
 from tests.load.climbing import Run, plan
 
 WARMUPS: list[tuple[float | None, float, float, str]] = [
