@@ -71,7 +71,7 @@ def test_without_the_option_the_ladder_goes_to_its_end() -> None:
 
 def test_each_pass_climbs_until_its_own_failure() -> None:
     run = failing(share=0.04)
-    run.ladder.plan = replace(run.ladder.plan, repeats=2, levels=(2, 16, 32, 64))
+    run.ladder = Ladder(replace(run.ladder.plan, repeats=2, levels=(2, 16, 32, 64)))
     told = [(step.repeat, step.target, str(step.ended_by)) for step in run.until_finished()]
     assert told == [
         (1, 2, "hold"), (1, 16, "hold"), (1, 32, "failure"), (2, 2, "hold"), (2, 16, "hold"), (2, 32, "failure"),

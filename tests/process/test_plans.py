@@ -19,7 +19,8 @@ def ask(path: Path, *words: str) -> Ended:
     with serving(small(base_ms=5.0, max_num_seqs=PLACES)) as server:
         return run([
             "--headless", "-H", f"http://127.0.0.1:{server.port}", "--hold", "3s", "--settle", "0s", "--no-doctor",
-            "--warmup", "0s", "--think-time", "0", "--max-tokens", "10-30", "--run-dir", str(path), *words,
+            "--warmup", "0s", "--think-time", "0", "--max-tokens", "10-30", "--prompt-tokens", "20-60",
+            "--run-dir", str(path), *words,
         ])  # fmt: skip
 
 
