@@ -75,6 +75,7 @@ class Steward:
         self.dataset = dataset_of(options)
         self._arrival: str = options.arrival
         self.plan = plan_of(options, self.dataset.moments if self.dataset else ())
+        self._given.slo = options.slo  # those of --find are the run's
         self._at_rates = bool(self.plan and self.plan.rates)
         self.mix = choose(
             environment, self.frozen.user_classes, self.frozen.mix, at_rates=self._at_rates,

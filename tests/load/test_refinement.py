@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadband.load.course import Held
@@ -60,6 +60,7 @@ def test_a_level_that_was_not_held_bounds_it_too() -> None:
     assert max(around([held(16, 50), held(32, 100), Held(64)])) < 64
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.integers(1, 500), st.floats(1, 1e6), min_size=1, max_size=9))
 def test_whatever_was_held_few_new_levels_lie_apart_and_inside(powers: dict[int, float]) -> None:
     levels = around(coarse(dict(sorted(powers.items()))))

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadband.load.course import Held, Kept
@@ -91,6 +91,7 @@ def search(comes_to: Callable[[Step], Held], first: int = 1, limits: str = "ttft
     return ladder
 
 
+@settings(deadline=None)
 @given(true=st.integers(1, SEARCHED_TO - 1), first=st.integers(1, 200))
 def test_any_end_is_bracketed_to_ten_percent(true: int, first: int) -> None:
     ladder = search(lambda step: of_users(step.target, misses=0.0 if step.target <= true else 0.5), first)
@@ -107,6 +108,7 @@ def test_any_end_is_bracketed_to_ten_percent(true: int, first: int) -> None:
     assert answer.levels == answer.holds <= 2 * math.log2(SEARCHED_TO) + 5
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 0.12), min_size=1, max_size=40))
 def test_a_search_ends_whatever_it_sees(misses: list[float]) -> None:
     seen = itertools.cycle(misses)
