@@ -3,7 +3,7 @@
 Knows: Markdown. Must not know: formulas.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,11 +13,12 @@ from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.how_sure import cost_table, how_sure
 from reports.parts import (
+    ADAPTER_HEADERS,
     CAUSE_HEADERS,
     SCENARIO_HEADERS,
     TURN_HEADERS,
+    adapter_rows,
     cause_rows,
-    has_scenarios,
     scenario_rows,
     shown_level,
     turn_rows,
@@ -25,6 +26,7 @@ from reports.parts import (
 from reports.serving_block import serving_block
 from reports.units import axis, named, unit
 from reports.wording import answer
+from reports.work_table import work_table
 
 COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
     ("users", "users", 1.0, "{:g}"),
@@ -50,11 +52,12 @@ COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
 )
 """Header, column of the step table, factor, format or number of digits. Columns empty at every level are left out."""
 
-OF_TEXT = ("scenario", "class", "first at", "first sentence")
+OF_TEXT = ("scenario", "adapter", "class", "first at", "first sentence", "ended by", "cache")
 
 SHOWN_OF_RUN = (
     "host", "model", "api", "how", "labels", "server_args", "scenarios", "mix", "prompt_tokens", "long_context_tokens",
-    "turns", "sampling", "think_time", "seed", "nonce", "plan", "slo", "timeouts", "server", "tool", "locust",
+    "turns", "sampling", "think_time", "seed", "nonce", "shared_prefix", "adapters", "settings", "reset_cache",
+    "preset", "tokens_counted_by", "template_tokens", "plan", "slo", "timeouts", "server", "tool", "locust",
 )  # fmt: skip
 
 
@@ -63,7 +66,9 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     verdict = analysis.verdict
     parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(analysis)]
     pictures = [f"![{caption}]({path})" for caption, path in figures]
-    parts += [*pictures[:1], "## Levels", _table(verdict), *_causes(verdict), *_scenarios(verdict), *_turns(verdict)]
+    parts += [*pictures[:1], "## Levels", _table(verdict), *_causes(verdict), *_work(verdict)]
+    parts += _by_level("## Scenarios", SCENARIO_HEADERS, scenario_rows, verdict)
+    parts += [*_by_level("## LoRA adapters", ADAPTER_HEADERS, adapter_rows, verdict), *_turns(verdict)]
     shown = shown_level(verdict)
     if shown is not None and analysis.run:
         parts += [f"## At {shown.name}", f"```text\n{serving_block(analysis, shown)}\n```"]
@@ -114,18 +119,23 @@ def _causes(verdict: Verdict) -> list[str]:
     return ["## Why requests failed", _rows(CAUSE_HEADERS, cause_rows(verdict))] if verdict.causes else []
 
 
-def _scenarios(verdict: Verdict) -> list[str]:
-    """Every level by scenario, of a run with a mix."""
-    if not has_scenarios(verdict.levels):
-        return []
+def _work(verdict: Verdict) -> list[str]:
+    """What was asked at each level, and what came of it."""
+    headers, rows = work_table(verdict)
+    return ["## What was asked, and what came", _rows(headers, rows)] if rows else []
+
+
+def _by_level(
+    title: str, headers: Sequence[str], rows_of: Callable[[Level], list[list[str]]], verdict: Verdict
+) -> list[str]:
+    """Every level in its parts; nothing where none has any."""
     rows = [
         [f"{level.users:g}", *([str(level.numbers.repeat)] if _repeated(verdict) else []), *row]
         for level in verdict.levels
-        for row in scenario_rows(level)
+        for row in rows_of(level)
     ]
-    headers = [axis(verdict), *(["repeat"] if _repeated(verdict) else [])]
-    headers += [named(header, verdict) for header in SCENARIO_HEADERS]
-    return ["## Scenarios", _rows(headers, rows)]
+    first = [axis(verdict), *(["repeat"] if _repeated(verdict) else [])]
+    return [title, _rows([*first, *(named(header, verdict) for header in headers)], rows)] if rows else []
 
 
 def _turns(verdict: Verdict) -> list[str]:

@@ -1,18 +1,21 @@
-"""The rows of a level by scenario and by turn, and why requests failed, for the console and for `report.md`.
+"""The rows of a level by scenario, by turn and by LoRA adapter, and why requests failed, for terminal and `report.md`.
 
 Knows: headers, cells, which level is shown when one must do. Must not know: rich, Markdown, formulas.
 """
-
-from collections.abc import Iterable
 
 from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level, people
 from loadband.analysis.verdict import Verdict
 from reports import cells
 from reports.units import spoken
+from reports.work_table import share
 
 SCENARIO_HEADERS = (
-    "scenario", "requests", "errors", "output tokens/s", "TTFT p50", "TTFT p95", "TPOT p50", "E2E p50",
+    "scenario", "requests", "errors", "output tokens/s", "TTFT p50", "TTFT p95", "TPOT p50", "E2E p50", "share asked",
+    "of conversations", "of completed",
+)  # fmt: skip
+ADAPTER_HEADERS = (
+    "adapter", "requests", "errors", "tokens/s of a user", "TTFT p50", "TTFT p95", "TPOT p50", "E2E p50",
 )  # fmt: skip
 CAUSE_HEADERS = ("class", "requests", "first at", "first sentence")
 TURN_HEADERS = ("turn", "n", "TTFT p50", "TTFT p95")
@@ -42,8 +45,26 @@ def scenario_rows(level: Level) -> list[list[str]]:
             cells.time(part.ttft_p95_s),
             cells.time(part.tpot_p50_s),
             cells.time(part.e2e_p50_s),
+            *(share(each) for each in (part.asked_share, part.conversation_share, part.completed_share)),
         ]
         for part in level.scenarios
+    ]
+
+
+def adapter_rows(level: Level) -> list[list[str]]:
+    """One row for each LoRA adapter, in the order of `ADAPTER_HEADERS`."""
+    return [
+        [
+            part.adapter,
+            cells.number(part.requests),
+            cells.errors(part.error_rate, None),
+            cells.number(part.tok_s_user),
+            cells.time(part.ttft_p50_s),
+            cells.time(part.ttft_p95_s),
+            cells.time(part.tpot_p50_s),
+            cells.time(part.e2e_p50_s),
+        ]
+        for part in level.workload.adapters
     ]
 
 
@@ -66,8 +87,3 @@ def cause_rows(verdict: Verdict) -> list[list[str]]:
         ]
         for cause in verdict.causes
     ]
-
-
-def has_scenarios(levels: Iterable[Level]) -> bool:
-    """Whether a mix was run."""
-    return any(level.scenarios for level in levels)

@@ -30,6 +30,8 @@ from loadband.analysis.validity import NOT_COUNTED
 from loadband.analysis.verdict import Facts, Verdict, judge
 from loadband.analysis.whole_run import whole_run
 from loadband.analysis.windows import Step, steps_of
+from loadband.analysis.work_notes import notes_on_work
+from loadband.analysis.workload import meant_by, notes_on_prompts
 from loadband.errors import UnansweredError
 from loadband.record import Status, TokenSource
 from loadband.slo import Limit, parse_slo
@@ -81,7 +83,8 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
         said.append(f"{NOT_COUNTED}, throughput is events/s and TPOT the time per event")
     if gate_unread:
         said.append("the SLO of run.json cannot be read, so its gate is undecided: give it with --slo")
-    notes = (*files.notes, *said, *notes_on_answers(files.requests, files.run), *unaccounted(files))
+    asked = (*notes_on_prompts(files.requests, meant_by(files.run, files.requests)), *notes_on_work(levels, limits))
+    notes = (*files.notes, *said, *asked, *notes_on_answers(files.requests, files.run), *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}
     statuses = dict(sorted(counted.items(), key=lambda each: -each[1]))

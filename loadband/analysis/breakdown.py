@@ -1,4 +1,4 @@
-"""One hold taken apart: by scenario, by turn of a conversation, by class of failure.
+"""One hold taken apart: by scenario, by turn of a conversation, by LoRA adapter, by class of failure.
 
 Knows: the columns that tell requests apart. Must not know: what a level is worth, other levels.
 
@@ -8,12 +8,14 @@ have the names and formulas of `step_table.csv`, over the requests of one scenar
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from loadband.analysis import windows
-from loadband.analysis.bounds import percentile
+from loadband.analysis.bounds import mean, percentile
 from loadband.analysis.windows import Hold
 from loadband.record import FailureClass, Status
 
@@ -33,6 +35,29 @@ class ScenarioPart:
     ttft_p95_s: float | None
     tpot_p50_s: float | None
     e2e_p50_s: float | None
+    asked_share: float | None = None
+    """Of the conversations, as the mix wants it."""
+    conversation_share: float | None = None
+    """Of the conversations whose first or only request ended in the hold."""
+    completed_share: float | None = None
+    """Of the successes: a conversation counts as often as it has turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterPart:
+    """What the requests of one LoRA adapter had in a hold; unknown is None."""
+
+    adapter: str
+    requests: int
+    ok: int
+    failed: int
+    """Of all classes."""
+    error_rate: float | None
+    tok_s_user: float | None
+    ttft_p50_s: float | None
+    ttft_p95_s: float | None
+    tpot_p50_s: float | None
+    e2e_p50_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +71,62 @@ class TurnPart:
 
 
 def scenario_parts(
-    names: Sequence[str], ended: pd.DataFrame, seconds: pd.DataFrame, hold: Hold
-) -> tuple[ScenarioPart, ...]:  # fmt: skip
+    names: Sequence[str],
+    ended: pd.DataFrame,
+    seconds: pd.DataFrame,
+    hold: Hold,
+    asked: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[ScenarioPart, ...]:
     """One part for each of `names`, also for those without a request.
 
-    `ended`: requests that ended in the hold; `seconds`: the rows of `seconds.csv` that it touches, with their weight.
+    `ended`: requests that ended in the hold; `seconds`: the rows of `seconds.csv` that it touches, with their weight;
+    `asked`: shares of the mix.
     """
-    return tuple(
-        _scenario_part(name, ended[ended["scenario"] == name], seconds[seconds["scenario"] == name], hold)
-        for name in names
-    )
+    begun = ended.loc[~(ended["turn"] > 1), "scenario"]
+    succeeded = ended.loc[ended["status"] == Status.OK, "scenario"]
+    parts = []
+    for name in names:
+        rows = seconds[seconds["scenario"] == name]
+        rate = windows.per_second(rows, hold, "output_tokens_ok", "output_tokens_cut") if len(rows) else None
+        parts.append(
+            ScenarioPart(
+                scenario=name,
+                output_tok_s=rate,
+                asked_share=asked.get(name),
+                conversation_share=float((begun == name).mean()) if len(begun) else None,
+                completed_share=float((succeeded == name).mean()) if len(succeeded) else None,
+                **_felt(ended[ended["scenario"] == name]),
+            )
+        )
+    return tuple(parts)
 
 
-def _scenario_part(name: str, ended: pd.DataFrame, seconds: pd.DataFrame, hold: Hold) -> ScenarioPart:
+def adapter_parts(names: Sequence[str], ended: pd.DataFrame) -> tuple[AdapterPart, ...]:
+    """One part for each of `names`, also for those without a request."""
+    parts = []
+    for name in names:
+        rows = ended[ended["adapter"] == name]
+        tpot = mean(windows.numbers(rows[rows["status"] == Status.OK], "tpot_s"))
+        parts.append(AdapterPart(adapter=name, tok_s_user=1.0 / tpot if tpot else None, **_felt(rows)))
+    return tuple(parts)
+
+
+def _felt(ended: pd.DataFrame) -> dict[str, Any]:
+    """What the requests of one part felt."""
     ok, failed = ended[ended["status"] == Status.OK], ended[ended["status"] == Status.FAILED]
     server = int((failed["failure_class"] != FailureClass.CLIENT).sum())
     judged = len(ok) + server
     ttft = windows.numbers(ok, "ttft_s")
-    told = len(seconds) > 0
-    return ScenarioPart(
-        scenario=name,
-        requests=len(ended),
-        ok=len(ok),
-        failed=len(failed),
-        error_rate=server / judged if judged else None,
-        output_tok_s=windows.per_second(seconds, hold, "output_tokens_ok", "output_tokens_cut") if told else None,
-        ttft_p50_s=percentile(ttft, 50),
-        ttft_p95_s=percentile(ttft, 95),
-        tpot_p50_s=percentile(windows.numbers(ok, "tpot_s"), 50),
-        e2e_p50_s=percentile(windows.numbers(ok, "e2e_s"), 50),
-    )
+    return {
+        "requests": len(ended),
+        "ok": len(ok),
+        "failed": len(failed),
+        "error_rate": server / judged if judged else None,
+        "ttft_p50_s": percentile(ttft, 50),
+        "ttft_p95_s": percentile(ttft, 95),
+        "tpot_p50_s": percentile(windows.numbers(ok, "tpot_s"), 50),
+        "e2e_p50_s": percentile(windows.numbers(ok, "e2e_s"), 50),
+    }
 
 
 def turn_parts(ended: pd.DataFrame) -> tuple[TurnPart, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.analysis.monotone import Floats
 from loadband.analysis.queueing import Queue
+from loadband.analysis.workload import Workload
 from loadband.slo import Limit
 
 LOG_BOUND = 20.0
@@ -38,7 +39,9 @@ class Numbers:
     tokens / tokens asked for. `output_tok_s_cv` = standard deviation / mean of tokens/s in bins of 5 s. `gain_pct` =
     tokens/s against the level below, in %. `e2e_planned` is E2E + schedule lag: from the moment that an open loop's
     schedule wanted the request. `users` are those asked for; `in_flight` is the mean number of open
-    requests.
+    requests. `cached_share` = cached / all prompt tokens. `prompt_ratio` = prompt tokens counted, without the
+    template / asked for: the median, and the one farthest from 1. `conversations` had a turn that ended in the hold;
+    `conversations_failed` were ended by one that failed.
     """
 
     step: int | None = None
@@ -81,6 +84,11 @@ class Numbers:
     e2e_planned_mean_s: float | None = None
     e2e_planned_p95_s: float | None = None
     e2e_planned_max_s: float | None = None
+    cached_share: float | None = None
+    prompt_ratio_p50: float | None = None
+    prompt_ratio_worst: float | None = None
+    conversations: float | None = None
+    conversations_failed: float | None = None
 
     @property
     def served_req_s(self) -> float | None:
@@ -94,10 +102,11 @@ class Numbers:
 
 
 NUMBER_COLUMNS: tuple[str, ...] = tuple(each.name for each in fields(Numbers))
-_LATER = NUMBER_COLUMNS.index("abandoned")
+_LATER, _LAST = NUMBER_COLUMNS.index("abandoned"), NUMBER_COLUMNS.index("cached_share")
 STEP_TABLE_COLUMNS: tuple[str, ...] = (
-    *NUMBER_COLUMNS[:_LATER], "valid", "marks", "reasons", "remark", *NUMBER_COLUMNS[_LATER:], "evidence_of_failure",
-    "failures",
+    *NUMBER_COLUMNS[:_LATER], "valid", "marks", "reasons", "remark", *NUMBER_COLUMNS[_LATER:_LAST],
+    "evidence_of_failure", "failures", *NUMBER_COLUMNS[_LAST:], "cache", "finish_reasons", "asked_shares",
+    "completed_shares",
 )  # fmt: skip
 """New columns go at the end."""
 
@@ -218,6 +227,7 @@ class Level:
     turns: tuple[TurnPart, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     """Failure class -> requests, the client's own among them."""
+    workload: Workload = field(default_factory=Workload)
     itl_mean_s: float | None = None
     remark: str = ""
     """Of the catalogue in `gains`: what the level brings over the one below."""

@@ -3,13 +3,13 @@
 Knows: the order in which windows, numbers and checks are put together. Must not know: the curve, printing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from loadband.analysis import breakdown, client_health, validity, windows
+from loadband.analysis import breakdown, client_health, validity, windows, workload
 from loadband.analysis.answers import check_answers
 from loadband.analysis.hold_noise import hold_noise
 from loadband.analysis.ladder import check_ladder
@@ -20,6 +20,7 @@ from loadband.analysis.queueing import queue_of
 from loadband.analysis.run_files import RunFiles
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Step
+from loadband.analysis.workload import Meant, Workload
 from loadband.record import FailureClass
 from loadband.slo import Limit
 
@@ -43,6 +44,7 @@ class _Context:
     target_lost_step: int | None
     scenarios: tuple[str, ...]
     """Of a run with several; empty otherwise."""
+    meant: Meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     steps = windows.steps_of(files.steps, last_second=_last_second(seconds, requests))
     context = _Context(
         files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}), _step_that_lost(files, steps),
-        _scenarios(files),
+        _scenarios(files), workload.meant_by(files.run, files.requests),
     )  # fmt: skip
     levels: list[Level] = []
     unlisted = _begin_of_missing(files)
@@ -120,7 +122,8 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         prompt_tokens=windows.prompt_tokens_inside(context.requests, step.hold),
     )
     parts = windows.seconds_inside(context.files.seconds, step.hold) if context.scenarios else None
-    numbers = measure(step, data, context.slo)
+    meant = context.meant
+    numbers = replace(measure(step, data, context.slo), **workload.workload_numbers(data.ended, meant))
     queue = None if step.offered_req_s is None else queue_of(context.requests, step.hold)
     failed = data.server_failed()
     grade = validity.check_queue(_grade(numbers, data, context, step, neighbours), queue)
@@ -135,9 +138,16 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         think_s=float(think.mean()) if think.size else None,
         mix={str(name): float(share) for name, share in shares.items()} if len(shares) > 1 else {},
         draws=breakdown.independent_draws(data.ended),
-        scenarios=() if parts is None else breakdown.scenario_parts(context.scenarios, data.ended, parts, step.hold),
+        scenarios=()
+        if parts is None
+        else breakdown.scenario_parts(context.scenarios, data.ended, parts, step.hold, meant.shares),
         turns=breakdown.turn_parts(data.ended),
         failures=breakdown.failures_by_class(data.ended),
+        workload=Workload(
+            cache=workload.cache_word(numbers.cached_share, meant),
+            finish_reasons=workload.finish_reasons(data.ended),
+            adapters=breakdown.adapter_parts(meant.adapters, data.ended),
+        ),
         itl_mean_s=data.itl_of(None).mean,
         queue=queue,
         measured=tuple(measure_limit(limit, data, numbers, in_waves=in_waves) for limit in context.slo),

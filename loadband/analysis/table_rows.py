@@ -19,7 +19,7 @@ from loadband.errors import UsageError
 BELOW_MEASURE = 1e-12
 RATES = ("output_tok_s", "total_tok_s", "req_s")
 SIGNED = ("gain_pct",)
-COUNTS = ("step", "requests", "ok", "failed", "cut")
+COUNTS = ("step", "requests", "ok", "failed", "cut", "conversations", "conversations_failed")
 PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 SAME = 0.01
 """Relative difference up to which seconds and milliseconds of one quantity are the same value, rounded."""

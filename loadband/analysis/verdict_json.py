@@ -9,7 +9,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from loadband.analysis.breakdown import ScenarioPart, TurnPart
+from loadband.analysis.breakdown import AdapterPart, ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
 from loadband.analysis.intervals import Interval
 from loadband.analysis.level import NUMBER_COLUMNS, Level
@@ -154,7 +154,7 @@ def _at(verdict: Verdict, level: float | None) -> dict[str, float | None]:
     return {name: number(level) if name == told else None for name in AXIS.values()}
 
 
-def _part(part: ScenarioPart | TurnPart) -> dict[str, Any]:
+def _part(part: ScenarioPart | TurnPart | AdapterPart) -> dict[str, Any]:
     """Names as they are, numbers as everywhere."""
     return {name: value if isinstance(value, str) else number(value) for name, value in asdict(part).items()}
 
@@ -195,5 +195,8 @@ def _level(level: Level, verdict: Verdict) -> dict[str, Any]:
         "failures": {name: float(count) for name, count in level.failures.items()},
         "scenarios": [_part(part) for part in level.scenarios],
         "turns": [_part(part) for part in level.turns],
+        "adapters": [_part(part) for part in level.workload.adapters],
+        "cache": level.workload.cache,
+        "finish_reasons": {name: number(share) for name, share in level.workload.finish_reasons.items()},
         **{name: number(getattr(level.numbers, name)) for name in NUMBER_COLUMNS},
     }

@@ -51,6 +51,27 @@ def test_each_scenario_has_its_own_numbers() -> None:
     assert (none.requests, none.error_rate, none.ttft_p50_s, none.output_tok_s) == (0, None, None, None)
 
 
+def test_shares_asked_are_held_against_conversations_and_successes() -> None:
+    rows: list[dict[str, Any]] = [{}, {}, {"status": "failed", "failure_class": "http_500"}]
+    rows += [{"scenario": "multi_turn", "turn": float(turn)} for turn in (1, 2, 3)]
+    asked = {"interactive": 0.75, "multi_turn": 0.25}
+    one, talk = breakdown.scenario_parts(("interactive", "multi_turn"), ended(*rows), tokens([]), HOLD, asked)
+    assert (one.asked_share, one.conversation_share, one.completed_share) == (0.75, 0.75, 0.4)
+    assert (talk.asked_share, talk.conversation_share, talk.completed_share) == (0.25, 0.25, 0.6)
+    (none,) = breakdown.scenario_parts(("replay",), ended(), tokens([]), HOLD)
+    assert (none.asked_share, none.conversation_share, none.completed_share) == (None, None, None)
+
+
+def test_each_adapter_has_its_own_numbers() -> None:
+    rows: list[dict[str, Any]] = [{"adapter": "a", "ttft_s": 0.1, "tpot_s": each, "e2e_s": 1.0} for each in (0.1, 0.3)]
+    rows += [{"adapter": "b", "status": "failed", "failure_class": "http_500"}, {"adapter": ""}]
+    one, other, none = breakdown.adapter_parts(("a", "b", "c"), ended(*rows))
+    assert (one.requests, one.ok, one.error_rate, one.ttft_p50_s, one.e2e_p50_s) == (2, 2, 0.0, 0.1, 1.0)
+    assert one.tok_s_user == pytest.approx(5.0)
+    assert (other.requests, other.failed, other.error_rate, other.tok_s_user) == (1, 1, 1.0, None)
+    assert (none.requests, none.error_rate, none.ttft_p50_s) == (0, None, None)
+
+
 def test_first_tokens_by_turn_are_of_successes() -> None:
     rows: list[dict[str, Any]] = [
         {"turn": 2.0, "ttft_s": 0.4},
