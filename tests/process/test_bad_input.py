@@ -171,6 +171,7 @@ def test_a_run_directory_that_cannot_be_written_is_refused_before_load(oracle: O
         (["--rates", "1", "--arrival", "trace"], "--dataset FILE"),
         (["--steps", "1", "--mix", "interactive=1,nobody=2"], "nobody"),
         (["--steps", "1", "--mix", "interactive=1", "MultiTurnUser"], "--mix"),
+        (["--steps", "1", "--set", "interactive.turns=3"], "turns means nothing to interactive"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
