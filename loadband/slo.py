@@ -10,8 +10,9 @@ an open loop. Values are read as
 decimals, so that 9ms and 0.009s are the same limit.
 """
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from loadband.errors import UsageError
@@ -19,6 +20,9 @@ from loadband.errors import UsageError
 LATENCIES = ("ttft", "ttfa", "tpot", "itl", "e2e")
 SHARES = ("error_rate",)
 RATES = ("output_tok_s",)
+
+_SCALE = {"ms": -3, "%": -2}
+"""Powers of ten from a unit to that of `Limit.value`."""
 
 _LIMIT = re.compile(
     r"(?:(?P<scenario>[a-z][a-z0-9_]*)\.)?"
@@ -42,6 +46,8 @@ class Limit:
     scenario: str | None = None
     users: float | None = None
     """The level at which the gate is judged, requests per second in an open loop; None: at some valid level."""
+    unit: str | None = field(default=None, compare=False)
+    """As the user wrote it, `""` for none: the same limit in any unit. None: `s` of a latency, `%` of a share."""
 
     @property
     def quantity(self) -> str:
@@ -60,11 +66,23 @@ class Limit:
     def __str__(self) -> str:
         """The limit as a person would write it; parses to itself."""
         prefix = f"{self.scenario}." if self.scenario else ""
-        value = Decimal(repr(float(self.value))).scaleb(2 if self.metric in SHARES else 0).normalize()
-        unit = "%" if self.metric in SHARES else "s" if self.metric in LATENCIES else ""
-        return f"{prefix}{self.quantity}{self.operator}{value:f}{unit}" + (
+        value = Decimal(repr(float(self.value))).scaleb(-_SCALE.get(self._unit, 0)).normalize()
+        return f"{prefix}{self.quantity}{self.operator}{value:f}{self._unit}" + (
             f"@{_level(self.users)}" if self.users else ""
         )
+
+    def told(self, measured: float) -> str:
+        """A measured value, in the unit of `value`, as a person reads it beside this limit: `31.2 ms`."""
+        if math.isinf(measured):
+            return "beyond any limit"
+        gap = " " if self._unit in ("ms", "s") else ""
+        return f"{measured * 10 ** -_SCALE.get(self._unit, 0):.4g}{gap}{self._unit}"
+
+    @property
+    def _unit(self) -> str:
+        if self.unit is not None:
+            return self.unit
+        return "%" if self.metric in SHARES else "s" if self.metric in LATENCIES else ""
 
 
 def parse_slo(text: str) -> tuple[Limit, ...]:
@@ -92,11 +110,11 @@ def _parse_limit(part: str) -> Limit:
         _check_share(Decimal(number), unit, part)
     elif unit:
         raise UsageError(f"SLO '{part}': {metric} counts tokens per second; write it without a unit")
-    value = float(Decimal(number).scaleb({"ms": -3, "%": -2}.get(unit, 0)))
+    value = float(Decimal(number).scaleb(_SCALE.get(unit, 0)))
     users = float(match["users"]) if match["users"] else None
     if users == 0:
         raise UsageError(f"SLO '{part}': there is no level of 0 users; write @1 or more")
-    return Limit(metric, match["operator"], value, statistic, match["scenario"], users)
+    return Limit(metric, match["operator"], value, statistic, match["scenario"], users, unit or "")
 
 
 def _level(users: float) -> str:

@@ -16,7 +16,6 @@ from loadband.analysis.thresholds import parse_thresholds
 from loadband.analysis.tool_results import is_results
 from loadband.analysis.verdict_json import as_json
 from loadband.errors import LoadbandError, UsageError, complain
-from reports import compare, reconcile
 from reports.arguments import Parser, above_zero, add_slo, add_threshold, seconds
 from reports.console import print_report
 from reports.output import printing
@@ -34,8 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["compare"]:
+        from reports import compare  # noqa: PLC0415  (each command imports what it needs: that is half of its time)
+
         return compare.run(arguments[1:])
     if arguments[:1] == ["reconcile"]:
+        from reports import reconcile  # noqa: PLC0415
+
         return reconcile.run(arguments[1:])
     if arguments[:1] == ["curve"]:
         asked = _curve_parser().parse_args(arguments[1:])

@@ -20,18 +20,26 @@ class Parser(argparse.ArgumentParser):
 
 def seconds(text: str) -> float:
     """A time of 0 s or more; argparse names the option when this refuses."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError(text)
+    value = _finite(text)
+    if value is None or value < 0:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is no time: give seconds as a number, for example 2.5")
     return value
 
 
 def above_zero(text: str) -> float:
     """A number above 0; argparse names the option when this refuses."""
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise ValueError(text)
+    value = _finite(text)
+    if value is None or value <= 0:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is no number above 0: give one, for example 2.5")
     return value
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def add_slo(parser: argparse.ArgumentParser) -> None:

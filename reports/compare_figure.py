@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 
 from loadband.analysis.comparison import Comparison
 from loadband.analysis.curve import throughput
-from reports.figure import INK, paper, span_users
+from loadband.analysis.regions import placed
+from reports.cells import printable
+from reports.figure import INK, legend, paper, span_users
 from reports.panels import OPERATING
 from reports.units import UNITS, axis
 
@@ -30,17 +32,17 @@ def draw_comparison(comparison: Comparison) -> Figure:
             some = [(n, x) for n, x, worth in shown if worth is valid]
             if some:
                 ax.plot(*zip(*some, strict=True), "o", color=colour, markerfacecolor=face, markersize=5)
-        label = side.name
+        label = printable(side.name)
         if curve is not None and curve.users.size > 1 and curve.metric == comparison.metric:
             grid = np.geomspace(curve.users[0], curve.users[-1], 100)
             ax.plot(grid, [curve.x_at(float(n)) for n in grid], color=colour, linewidth=1.6, label=label)
             point = side.verdict.operating.users
-            if point is not None:
+            if point is not None and placed(side.verdict.operating):
                 ax.plot([point], [curve.x_at(point)], "o", **OPERATING)
         else:
             ax.plot([], [], "o-", color=colour, label=label)
     ax.set_ylim(bottom=0)
     ax.set_xlabel(axis(comparison.sides[0].verdict), color=INK)
     ax.set_ylabel(UNITS[comparison.metric], color=INK)
-    ax.legend(loc="lower right", frameon=False, fontsize=9)
+    legend(ax)
     return figure

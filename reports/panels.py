@@ -1,4 +1,4 @@
-"""What is drawn: throughput, first tokens, pace, errors by class, and the system's speed against the user's.
+"""What is drawn: throughput, first tokens, pace, goodput, and the system's speed against the user's.
 
 Knows: columns, colours, legends. Must not know: how a region was found. Each function gives a figure, or None when
 there is nothing to draw. Of repeats all points stand, and the line goes through their medians.
@@ -16,16 +16,16 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.confidence import LOWERING
 from loadband.analysis.curve import Curve, throughput
 from loadband.analysis.level import Level
-from loadband.record import FailureClass
-from reports.figure import INK, MUTED, ROOM_FOR_REGIONS, over_users, paper, time_axis
+from loadband.analysis.regions import placed
+from reports.error_figure import draw_errors
+from reports.figure import INK, MUTED, legend, over_users, paper, time_axis
 from reports.people import users
-from reports.units import axis, named, spoken, unit
+from reports.units import named, spoken, unit
 
 CURVE = "#1d4ed8"
 NEAR = 0.03
 """Of an axis: points nearer than this have one label."""
 PERCENTILES = (("p50", "#0f766e"), ("p95", "#b45309"), ("p99", "#b91c1c"))
-CLASSES = ("#b91c1c", "#b45309", "#7c3aed", "#0e7490", "#be185d", "#4d7c0f", "#1d4ed8", "#a16207")
 STYLES: dict[str, dict[str, Any]] = {
     "measured": {"marker": "o", "color": CURVE},
     "in doubt": {"marker": "o", "color": CURVE, "markerfacecolor": "white"},
@@ -69,7 +69,7 @@ def draw_throughput(analysis: Analysis) -> Figure | None:
         )  # fmt: skip
     ax.set_ylim(bottom=0)
     ax.set_ylabel(unit(verdict), color=INK)
-    ax.legend(loc="lower right", frameon=False, fontsize=9)
+    legend(ax)
     return figure
 
 
@@ -109,7 +109,7 @@ def _percentiles(analysis: Analysis, metric: str, label: str, *, logarithmic: bo
         ax.axhline(limit.value, color=INK, linewidth=1.0, linestyle="--", label=f"SLO {limit}")
     time_axis(ax, logarithmic=logarithmic)
     ax.set_ylabel(named(label, analysis.verdict), color=INK)
-    ax.legend(loc="upper left", frameon=False, fontsize=9, ncols=4)
+    legend(ax)
     return figure
 
 
@@ -125,51 +125,28 @@ def draw_goodput(analysis: Analysis) -> Figure | None:
     _line(ax, good, CURVE, "good: every own value within the SLO")
     ax.set_ylim(bottom=0)
     ax.set_ylabel("requests/s", color=INK)
-    ax.legend(loc="lower right", frameon=False, fontsize=9)
-    return figure
-
-
-def draw_errors(analysis: Analysis) -> Figure | None:
-    """Failed requests by class, share of those that ended at the level; the client's own in grey."""
-    levels = [level for level in analysis.verdict.levels if level.users and level.numbers.requests]
-    classes = sorted(
-        {name for level in levels for name in level.failures}, key=lambda name: name == FailureClass.CLIENT
-    )
-    if not classes:
-        return None
-    figure, ax = paper(analysis.title, ROOM_FOR_REGIONS)
-    bottom = np.zeros(len(levels))
-    colours = dict(zip((name for name in classes if name != FailureClass.CLIENT), _cycle(CLASSES), strict=False))
-    for name in classes:
-        shares = np.array([100 * level.failures.get(name, 0) / (level.numbers.requests or 1.0) for level in levels])
-        ax.bar(range(len(levels)), shares, 0.6, bottom, color=colours.get(name, MUTED), label=name.replace("_", " "))
-        bottom += shares
-    repeated = len({level.numbers.repeat for level in levels}) > 1
-    names = [f"{level.users:g}" + (f"\n({level.numbers.repeat})" if repeated else "") for level in levels]
-    ax.set_xticks(range(len(levels)), names)
-    ax.set_xlabel(axis(analysis.verdict) + (" (repeat)" if repeated else ""), color=INK)
-    ax.set_ylabel("failed requests, %", color=INK)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=9, ncols=4)
+    legend(ax)
     return figure
 
 
 def draw_speeds(analysis: Analysis) -> Figure | None:
     """Output tokens/s of the system against tokens/s that a user sees: each level buys one with the other."""
     found = [
-        (level, x, y)
+        (level.users, x, y)
         for level in _levels(analysis)
         if level.grade.valid and (x := level.numbers.tok_s_user) and (y := level.numbers.output_tok_s)
     ]
     if len(found) < 2:
         return None
     figure, ax = paper(analysis.title)
-    ordered = sorted(found, key=lambda each: each[0].users)
-    ax.plot([x for _, x, _ in ordered], [y for _, _, y in ordered], "o-", color=CURVE, linewidth=1.4, markersize=5)
+    ax.plot([x for _, x, _ in found], [y for _, _, y in found], "o", color=CURVE, markersize=4)
+    middles = list(_middles(found))
+    ax.plot([x for _, x, _ in middles], [y for _, _, y in middles], "-", color=CURVE, linewidth=1.4)
     widest, highest = max(x for _, x, _ in found), max(y for _, _, y in found)
-    for names, x, y in _together([(level.users, x, y) for level, x, y in ordered], widest, highest):
+    for names, x, y in _together(middles, widest, highest):
         ax.annotate(names, (x, y), xytext=(7, 5), textcoords="offset points", fontsize=9, color=INK)
-    for level, x, y in ordered:
-        if level.users == analysis.verdict.operating.users:
+    for level, x, y in middles:
+        if level == analysis.verdict.operating.users and placed(analysis.verdict.operating):
             ax.plot([x], [y], "o", **OPERATING)
     ax.set_xlim(0, 1.12 * widest)
     ax.set_ylim(0, 1.12 * highest)
@@ -177,6 +154,13 @@ def draw_speeds(analysis: Analysis) -> Figure | None:
     ax.set_xlabel(named(label, analysis.verdict), color=INK)
     ax.set_ylabel(named("output tokens/s of the system", analysis.verdict), color=INK)
     return figure
+
+
+def _middles(points: list[tuple[float, float, float]]) -> Iterator[tuple[float, float, float]]:
+    """Users, and the medians of both coordinates over the repeats, rising in users."""
+    for level in sorted({at for at, _, _ in points}):
+        xs, ys = zip(*((x, y) for at, x, y in points if at == level), strict=True)
+        yield level, statistics.median(xs), statistics.median(ys)
 
 
 def _together(
@@ -222,8 +206,3 @@ def _line(ax: Axes, points: list[tuple[float, float]], colour: str, label: str) 
     medians = [statistics.median(value for n, value in points if n == one) for one in at]
     ax.plot(at, medians, "-", color=colour, linewidth=1.4, label=label)
     ax.plot(*zip(*points, strict=True), "o", color=colour, markersize=4)
-
-
-def _cycle(colours: tuple[str, ...]) -> Iterable[str]:
-    while True:
-        yield from colours

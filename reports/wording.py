@@ -21,7 +21,7 @@ RISEN = 1.10
 def answer(analysis: Analysis) -> list[str]:
     """The answer of a run or a table: of a run in which no level was held, why, and the numbers of the whole."""
     if analysis.verdict.levels or not analysis.run:
-        return [spoken(sentence, analysis.verdict) for sentence in summary(analysis.verdict)]
+        return [spoken(sentence, analysis.verdict) for sentence in summary(analysis.verdict, own=bool(analysis.run))]
     why, told = "levels are read only from a plan (--steps) for now", len(analysis.missing_steps)
     if analysis.run.get("plan") and told:
         why = f"steps.csv does not tell when, though requests tell of {told} steps: it is damaged"
@@ -42,49 +42,56 @@ def _whole_run(numbers: Numbers) -> str:
     return f"The whole run, whatever its users did: {', '.join(said)}."
 
 
-def summary(verdict: Verdict) -> list[str]:
-    """The answer, one sentence or two each; the first is the one to remember."""
+def summary(verdict: Verdict, *, own: bool = True) -> list[str]:
+    """The answer, one sentence or two each; the first is the one to remember. `own`: of a run, not of other's files."""
     if verdict.refused:
         return [f"Refused: {verdict.refused}."]
     if not verdict.levels:
         return ["No level was held: give --steps 1,2,4,8,16 for a ladder, or -u N for one level."]
     if len({level.users for level in verdict.levels}) == 1:
-        return [*_single(verdict), *_slo(verdict)]
+        return [*_single(verdict, own=own), *_slo(verdict)]
     answers = (_best(verdict), sureness(verdict), _regions(verdict), _failure(verdict))
     others = (_pressure(verdict), firsts(verdict), repeated_at_the_end(verdict))
     sentences = [" ".join(filter(None, answers)), *filter(None, others)]
     return [*sentences, *_slo(verdict), *_advice(verdict)]
 
 
-def _single(verdict: Verdict) -> list[str]:
+def _single(verdict: Verdict, *, own: bool) -> list[str]:
     level = verdict.levels[-1]
     x = throughput(level, verdict.metric)
     what = "nothing measured" if x is None else f"{cells.number(x, digits=4)} {unit(verdict)}"
     if not level.grade.valid:
         return [f"{level.name}: {what}, but the level is not valid: {'; '.join(level.grade.faults)}."]
-    return [f"{level.name}: {what}. One level says nothing about a band: give --steps for a ladder."]
+    more = "give --steps for a ladder" if own else f"it takes {verdict.thresholds.interior_levels:g} or more"
+    return [f"{level.name}: {what}. One level says nothing about a band: {more}."]
 
 
 def _best(verdict: Verdict) -> str:
     operating = verdict.operating
     if operating.users is None:
         return _no_best(operating)
-    flight = ""
-    if verdict.curve is not None and operating.low is not None and operating.high is not None:
-        ends = [verdict.curve.in_flight_at(each) for each in whole(operating.low, operating.high)]
-        if ends[0] is not None and ends[1] is not None:
-            flight = f" ({between(*(cells.number(end) for end in ends))} in flight)"
     if operating.status == "not_reached":
-        return f"Best not reached: {users(operating.users)} users or more{flight}; more levels above are needed."
+        at = f" ({there} in flight at {users(operating.users)})" if (there := _flight(verdict, operating.users)) else ""
+        return f"Best not reached: {users(operating.users)} users or more{at}; more levels above are needed."
     if operating.status == "at_or_below_first":
         if operating.users == 1 and verdict.levels[0].numbers.users:
-            return f"Best at 1 user{flight}: {_second(verdict)}."
+            at = f" ({there} in flight)" if (there := _flight(verdict, 1)) else ""
+            return f"Best at 1 user{at}: {_second(verdict)}."
         return f"Best at or below the first level of {users(operating.users)} users; levels below are needed."
+    ends = [] if operating.low is None or operating.high is None else whole(operating.low, operating.high)
+    flights = [each for end in ends if (each := _flight(verdict, end))]
+    flight = f" ({between(*flights)} in flight)" if len(flights) == 2 else ""
     why = {"slo": ", set by the SLO", "errors": ", set by errors", "failure": ", set by the failure point"}
     return (
         f"Best {_span(operating.low, operating.high)} users{flight}, operating point {users(operating.users)}"
         f"{why.get(operating.limited_by or '', '')}{_beyond(operating)}{edges(verdict.sure)}."
     )
+
+
+def _flight(verdict: Verdict, at: float) -> str:
+    """Requests in flight at a number of users; empty when not known."""
+    found = None if verdict.curve is None else verdict.curve.in_flight_at(at)
+    return "" if found is None else cells.number(found)
 
 
 def _second(verdict: Verdict) -> str:

@@ -36,7 +36,9 @@ def _draw(analysis: Analysis, report: Path) -> list[tuple[str, str]]:
 
     A figure of an earlier report that has nothing to show any more is removed.
     """
-    if not any(level.users and level.numbers.requests for level in analysis.verdict.levels):
+    verdict = analysis.verdict
+    something = verdict.causes or any(level.users and level.numbers.requests for level in verdict.levels)
+    if not something and not any((report / "figures").iterdir()):
         return []
     from reports.figure import save  # noqa: PLC0415
     from reports.panels import FIGURES  # noqa: PLC0415

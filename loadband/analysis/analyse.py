@@ -128,7 +128,7 @@ def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits:
     if not history.ours:
         notes.append("failed requests are inside the mean times of this file")
     facts = Facts(ladder=len({level.users for level in levels}) > 1)
-    return Analysis(prefix.name, judge(levels, objectives, limits, facts), notes=tuple(notes))
+    return Analysis(f"Locust's files {prefix}", judge(levels, objectives, limits, facts), notes=tuple(notes))
 
 
 def steps_beside(prefix: Path, notes: list[str]) -> tuple[Step, ...]:

@@ -192,6 +192,8 @@ class Measured:
     """Of them, failed or beyond the limit; None when no single request can miss (means, rates, tables)."""
     judgeable: bool = True
     """False when the level's users marched in waves and this is a first-token time."""
+    absent: bool = False
+    """No request of the limit's scenario ended in the hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,8 @@ def measure_limit(limit: Limit, data: HoldData, numbers: Numbers, *, in_waves: b
     if limit.scenario:
         ok, failed = ok[ok["scenario"] == limit.scenario], failed[failed["scenario"] == limit.scenario]
     n = len(ok) + len(failed)
+    if limit.scenario and not n:
+        return Measured(limit, None, 0, absent=True)
     if limit.metric == "error_rate":
         return Measured(limit, len(failed) / n if n else None, n, len(failed))
     if limit.metric == "output_tok_s":

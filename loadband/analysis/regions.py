@@ -40,6 +40,11 @@ class Operating:
     band_limited_by: str | None = None
 
 
+def placed(operating: Operating) -> bool:
+    """Whether the optimum is a place: no direction like *32 users or more*. One user is, with none below."""
+    return operating.status == "found" or (operating.status == "at_or_below_first" and operating.users == 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Saturation:
     """The bracket (after, at]; `exact` is where the local exponent falls below its limit, or the operating point."""

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from loadband.analysis.bounds import middle_90
 from loadband.analysis.level import LOG_BOUND, Level, log_value
@@ -108,6 +107,8 @@ def _ends(users: Floats, margins: Floats) -> Floats:
     crossing = (smooth[:, 0] >= 0) & (smooth[:, -1] < 0)
     if not crossing.any():
         return ends
+    from scipy.interpolate import PchipInterpolator  # noqa: PLC0415  (slow to import, and few runs have an SLO)
+
     smooth = smooth[crossing]
     at = np.log(users)
     last = (smooth >= 0).sum(axis=1) - 1

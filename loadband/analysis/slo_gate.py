@@ -65,8 +65,9 @@ def judge(measured: Measured, limits: Thresholds, scatter: Floats | None = None)
     """`met`, `missed` or `undecided` of one limit at one level, and why; `scatter`: replicates of ln value."""
     limit, value, n = measured.limit, measured.value, measured.n
     if value is None:
-        return UNDECIDED, f"{limit.quantity} was not measured"
-    text = f"{limit.quantity} = {value:.4g}" + (f" (n = {n:.0f})" if n is not None else "")
+        nothing = f"no request of the scenario {limit.scenario} ended there"
+        return UNDECIDED, nothing if measured.absent else f"{limit.quantity} was not measured"
+    text = f"{limit.quantity} = {limit.told(value)}" + (f" (n = {n:.0f})" if n is not None else "")
     if not measured.judgeable:
         return UNDECIDED, f"{text}, but users marched in waves"
     if measured.misses is None or not n:
@@ -91,7 +92,8 @@ def _by_interval(limit: Limit, value: float, text: str, scatter: Floats | None) 
         ends = [value * float(np.exp(end)) for end in middle_90(scatter)]
     kept = {limit.holds(end) for end in ends}
     if len(kept) > 1:
-        return UNDECIDED, f"{text}, from {ends[0]:.4g} to {ends[1]:.4g} (5–95 %): too near to the limit to tell"
+        apart = f"from {limit.told(ends[0])} to {limit.told(ends[1])} (5–95 %)"
+        return UNDECIDED, f"{text}, {apart}: too near to the limit to tell"
     return (MET if kept.pop() else MISSED), text
 
 

@@ -132,3 +132,11 @@ def test_cv_over_five_seconds() -> None:
         cvs.append(measure(STEP, HoldData(hold, one.ended, one.seconds, {}), ()).output_tok_s_cv)
     assert cvs[0] == 0
     assert cvs[1] == pytest.approx(np.std([20, 0, 20], ddof=1) / np.mean([20, 0, 20]))
+
+
+@pytest.mark.parametrize("text", ["ttft_p95<=1s", "e2e_mean<=1s", "itl_p99<=1s", "error_rate<=1%", "output_tok_s>=1"])
+def test_a_scenario_that_nobody_asked_for_is_absent(text: str) -> None:
+    asked, other = parse_slo(f"interactive.{text}")[0], parse_slo(f"long_context.{text}")[0]
+    hold = data(ok(1.0))
+    assert not measure_limit(asked, hold, Numbers(), in_waves=False).absent
+    assert measure_limit(other, hold, Numbers(), in_waves=False).absent

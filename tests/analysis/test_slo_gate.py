@@ -113,3 +113,15 @@ def test_no_valid_level_decides_nothing() -> None:
     slo = parse_slo("ttft_p95<=1s")
     (found,) = slo_results([], slo, LIMITS)
     assert (found.result, found.n_slo_status) == ("undecided", "undecided")
+
+
+def test_a_scenario_of_which_no_request_ended_is_said_as_that() -> None:
+    (limit,) = parse_slo("long_context.e2e_mean<=1s")
+    nothing = "no request of the scenario long_context ended there"
+    assert judge(Measured(limit, None, 0, absent=True), LIMITS) == ("undecided", nothing)
+    assert judge(Measured(limit, None, 10), LIMITS) == ("undecided", "e2e_mean was not measured")
+
+
+def test_a_measured_value_stands_in_the_unit_of_its_limit() -> None:
+    (limit,) = parse_slo("ttft_mean<=1ms")
+    assert judge(Measured(limit, 0.0312, 200), LIMITS) == ("missed", "ttft_mean = 31.2 ms (n = 200)")

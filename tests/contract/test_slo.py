@@ -150,3 +150,26 @@ def test_a_limit_knows_its_column_and_its_percentile() -> None:
     assert (ttft.quantity, ttft.percentile) == ("ttft_p99.9", 99.9)
     assert (mean.quantity, mean.percentile) == ("tpot_mean", None)
     assert (share.quantity, share.percentile) == ("error_rate", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "measured", "told"),
+    [
+        ("ttft_p95<=1ms", 0.0312, "31.2 ms"),
+        ("ttft_p95<=0.5s", 0.0312, "0.0312 s"),
+        ("tpot_mean<=0.25ms", 0.0005, "0.5 ms"),
+        ("error_rate<=1%@32", 0.0183, "1.83%"),
+        ("error_rate<=0.01", 0.0183, "0.0183"),
+        ("output_tok_s>=2000", 1234.5678, "1235"),
+        ("ttft_p95<=1s", math.inf, "beyond any limit"),
+    ],
+)
+def test_a_limit_keeps_the_unit_it_was_written_in(text: str, measured: float, told: str) -> None:
+    (limit,) = parse_slo(text)
+    assert str(limit) == text
+    assert limit.told(measured) == told
+
+
+def test_one_limit_in_two_units_is_one() -> None:
+    assert parse_slo("tpot<=9ms") == parse_slo("tpot<=0.009s")
+    assert parse_slo("error_rate<=1%") == parse_slo("error_rate<=0.01")

@@ -1,7 +1,9 @@
 """Figures by what they say, not by their pixels: panels, labels, regions, marks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -9,9 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from loadband.analysis.analyse import Analysis
+from loadband.analysis.causes import Cause
 from loadband.analysis.level import Grade, Level
+from reports.error_figure import draw_errors
 from reports.figure import save
-from reports.panels import FIGURES, draw_errors, draw_goodput, draw_speeds, draw_throughput, draw_tpot, draw_ttft
+from reports.panels import FIGURES, draw_goodput, draw_speeds, draw_throughput, draw_tpot, draw_ttft
 from reports.write import write_report
 from tests.analysis.make_levels import ladder, level, outage, verdict_of
 
@@ -43,6 +47,47 @@ def test_the_four_regions_and_the_failure_point_are_marked() -> None:
 def test_a_curve_is_called_a_fit_only_where_it_leaves_its_points() -> None:
     assert "unimodal fit" in texts(draw_throughput(analysis(ladder({**SHARP, 8: 30.0}))))
     assert "line through the levels" not in texts(draw_throughput(analysis(ladder({**SHARP, 8: 30.0}))))
+
+
+def test_the_failing_level_has_its_tick_however_near_its_neighbours() -> None:
+    xs = {4: 40.0, 8: 80.0, 16: 160.0, 20: 160.0, 36: 160.0, 38: 160.0, 64: 160.0}
+    figure = draw_throughput(analysis([*ladder(xs), level(40, 160, failed=200)]))
+    assert figure is not None
+    ticks = figure.axes[0].get_xticks().tolist()
+    assert 40 in ticks
+    assert 38 not in ticks
+    assert ticks == sorted(ticks)
+
+
+def test_what_is_only_a_direction_is_no_best_band() -> None:
+    said = texts(draw_throughput(analysis(ladder({1: 10.0, 2: 20.0, 4: 40.0}))))
+    assert not {"best", "operating point 4"} & set(said)
+    assert "linear" in said
+
+
+def test_between_linear_and_best_stands_a_name() -> None:
+    xs = {4: 40.0, 8: 80.0, 16: 130.0, 24: 180.0, 32: 220.0, 40: 221.0, 64: 221.0}
+    found = analysis(ladder(xs))
+    upto, low = found.verdict.linear_upto, found.verdict.operating.low
+    assert upto is not None
+    assert low is not None
+    assert upto < low
+    figure = draw_throughput(found)
+    assert "rising" in texts(figure)
+    assert figure is not None
+    spans = [patch.get_extents().transformed(figure.axes[0].transData.inverted()) for patch in figure.axes[0].patches]
+    assert any((span.x0, span.x1) == (pytest.approx(upto), pytest.approx(low)) for span in spans)
+    assert "rising" not in texts(draw_throughput(full()))
+
+
+@pytest.mark.parametrize("draw", [draw_throughput, draw_ttft, draw_tpot, draw_goodput, draw_errors])
+def test_the_legend_lies_outside_of_the_axes(draw: Callable[[Analysis], Figure | None]) -> None:
+    figure = draw(full())
+    assert figure is not None
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert figure.axes[0].get_legend() is None
+    assert legend.get_window_extent().y1 < figure.axes[0].get_window_extent().y0
 
 
 def test_the_linear_region_ends_where_the_text_says() -> None:
@@ -94,6 +139,24 @@ def test_errors_by_class() -> None:
     assert draw_errors(analysis(ladder(SHARP))) is None
 
 
+def test_failures_outside_of_all_holds_are_drawn_too() -> None:
+    causes = (Cause("connect", 384, 64.0, "connection refused"), Cause("stream_error", 61, None, ""))
+    verdict = verdict_of([*ladder(SHARP), level(128, None, n=0, grade=outage())])
+    figure = draw_errors(Analysis("m", replace(verdict, causes=causes)))
+    said = texts(figure)
+    assert {"connect\nfirst at 64 users", "stream error\nbefore the first level"} <= set(said)
+    assert figure is not None
+    assert [bar.get_width() for container in figure.axes[0].containers for bar in container] == [384, 61]
+
+
+def test_a_title_from_outside_is_text_and_nothing_else(tmp_path: Path) -> None:
+    figure = draw_throughput(Analysis("m\x1b[31m $x^ at host", full().verdict))
+    assert figure is not None
+    save(figure, tmp_path / "one.png")
+    assert "m [31m $x^ at host" in texts(figure)
+    ElementTree.parse(tmp_path / "one.svg")
+
+
 def test_the_systems_speed_against_the_users() -> None:
     said = texts(draw_speeds(full()))
     assert {"1", "8", "16–64", "128", "output tokens/s of the system"} <= set(said)
@@ -132,11 +195,22 @@ def test_a_figure_that_has_nothing_to_show_any_more_is_removed(tmp_path: Path) -
     assert {path.name for path in (tmp_path / "report" / "figures").iterdir()} == {"throughput.png", "throughput.svg"}
     text = (tmp_path / "report" / "report.md").read_text()
     assert "ttft.png" not in text
+    write_report(analysis([level(8, None, n=0)]), tmp_path)
+    assert list((tmp_path / "report" / "figures").iterdir()) == []
 
 
 def test_one_level_is_drawn_too(tmp_path: Path) -> None:
     write_report(analysis([level(8, 843.0, **TIMES)]), tmp_path)
     assert (tmp_path / "report" / "figures" / "ttft.png").exists()
+
+
+def test_repeats_of_a_level_have_one_label_at_their_median() -> None:
+    levels = [level(n, 10.0 * n + r, tok_s_user=60.0 - n - 3 * r, repeat=r) for n in (4, 16, 32) for r in (1, 2, 3)]
+    figure = draw_speeds(analysis(levels))
+    assert [text for text in texts(figure) if text in ("4", "16", "32")].count("16") == 1
+    assert figure is not None
+    line = next(line for line in figure.axes[0].lines if line.get_linestyle() == "-")
+    assert np.asarray(line.get_ydata()).tolist() == [42.0, 162.0, 322.0]
 
 
 def test_points_on_each_other_have_one_label() -> None:

@@ -94,3 +94,10 @@ def _refused() -> Verdict:
 @pytest.mark.parametrize(("count", "text"), [(12.0, "12"), (12.4, "12"), (3.7, "3.7"), (4.02, "4"), (1200.0, "1200")])
 def test_users_as_a_person_says_them(count: float, text: str) -> None:
     assert users(count) == text
+
+
+def test_in_flight_is_told_of_a_level_that_was_tested() -> None:
+    upwards = [level(n, 10.0 * n, in_flight=n * 0.75) for n in (8, 16, 32)]
+    assert first(upwards).startswith("Best not reached: 32 users or more (24 in flight at 32); more levels above")
+    downwards = [level(n, 10.0, in_flight=n * 0.75) for n in (1, 2, 4)]
+    assert first(downwards).startswith("Best at 1 user (0.75 in flight): every further user only waits.")
