@@ -11,6 +11,7 @@ from reports import cells
 from reports.cells import NOTHING
 from reports.units import axis, named
 
+CACHE = "cache"
 MOST_REASONS = 3
 """Finish reasons that one cell names."""
 
@@ -35,15 +36,15 @@ def _reasons(level: Level) -> str:
 
 COLUMNS: tuple[tuple[str, Callable[[Level], str]], ...] = (
     ("prompt tokens ÷ asked p50", lambda level: ratio(level.numbers.prompt_ratio_p50)),
-    ("worst", lambda level: ratio(level.numbers.prompt_ratio_worst)),
+    ("worst prompt", lambda level: ratio(level.numbers.prompt_ratio_worst)),
     ("output tokens ÷ asked", lambda level: ratio(level.numbers.output_ratio)),
     ("ended by", _reasons),
     ("cached", lambda level: share(level.numbers.cached_share)),
-    ("cache", lambda level: level.workload.cache),
+    (CACHE, lambda level: level.workload.cache),
     ("conversations", lambda level: cells.number(level.numbers.conversations)),
-    ("ended by a failure", lambda level: cells.number(level.numbers.conversations_failed)),
+    ("failed conversations", lambda level: cells.number(level.numbers.conversations_failed)),
 )
-"""Header and cell; a column that tells nothing at any level is left out."""
+"""Header and cell; a column that tells nothing at any level is left out. That of the cache may say *unknown*."""
 
 QUIET = (NOTHING, "unknown")
 
@@ -51,8 +52,9 @@ QUIET = (NOTHING, "unknown")
 def work_table(verdict: Verdict) -> tuple[list[str], list[list[str]]]:
     """Headers and a row for each level; both empty where nothing of it is known, as of a table."""
     levels = [level for level in verdict.levels if level.numbers.requests]
-    told = [column for column in COLUMNS if any(column[1](level) not in QUIET for level in levels)]
-    if not told:
+    quiet = {header for header, cell in COLUMNS if all(cell(level) in QUIET for level in levels)}
+    told = [column for column in COLUMNS if column[0] not in quiet or column[0] == CACHE]
+    if len(quiet) == len(COLUMNS):
         return [], []
     repeated = len({level.numbers.repeat for level in verdict.levels}) > 1
     headers = [axis(verdict), *(["repeat"] if repeated else []), *(named(header, verdict) for header, _ in told)]

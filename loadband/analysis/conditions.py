@@ -23,8 +23,8 @@ from loadband.analysis import windows
 from loadband.record import Status
 
 PLAIN = ("model", "api", "stream", "prompts", "prompt_tokens", "long_context_tokens", "turns", "think_time", "nonce")
-OPTIONAL = ("abandon", "dataset")
-"""Null where it was not asked for, which is not unknown."""
+OPTIONAL = ("abandon", "dataset", "shared_prefix", "adapters", "settings", "reset_cache")
+"""Empty where it was not asked for, which is not unknown."""
 SAMPLING = ("max_tokens", "temperature", "ignore_eos")
 LENGTHS = (("prompt_length", "prompt_tokens"), ("answer_length", "output_tokens"))
 """Name of a condition, column of `requests.csv`."""
@@ -74,7 +74,9 @@ class Difference:
 def conditions_of(run: Mapping[str, Any], requests: pd.DataFrame) -> Conditions:
     """From `run.json`, whatever stands in it, and the requests of a run."""
     told = {key: run.get(key) for key in PLAIN} | {key: _dict(run, "sampling").get(key) for key in SAMPLING}
-    told |= {key: "none" if run[key] is None else run[key] for key in OPTIONAL if key in run}
+    told |= {key: run[key] or "none" for key in OPTIONAL if key in run}
+    if "extra_body" in (sampling := _dict(run, "sampling")):
+        told["extra_body"] = sampling["extra_body"] or "none"
     if dataset := _dict(run, "dataset"):
         told["dataset"] = dataset.get("digest") or dataset.get("requests")
     plan, server = _dict(run, "plan"), _dict(run, "server")

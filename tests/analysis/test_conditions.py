@@ -10,10 +10,12 @@ from loadband.analysis.run_facts import sound_facts
 
 RUN: dict[str, Any] = {
     "model": "m", "api": "openai-chat", "scenarios": ["interactive"], "mix": {"interactive": 1}, "prompts": "ab12",
-    "prompt_tokens": "50-200", "think_time": "0.5-2", "sampling": {"max_tokens": "64-448", "temperature": 0.7},
+    "prompt_tokens": "50-200", "think_time": "0.5-2",
+    "sampling": {"max_tokens": "64-448", "temperature": 0.7, "extra_body": {}},
     "server": {"version": "0.11.0"}, "host": "http://a:8000", "labels": {"gpu": "a100"},
     "server_args": "serve m --max-num-seqs 8 --enable-prefix-caching --port 8000 --api-key s3cret",
-    "plan": {"hold": "60s", "levels": [1, 2]}, "abandon": None, "dataset": None, "stream": True,
+    "plan": {"hold": "60s", "levels": [1, 2]}, "abandon": None, "dataset": None, "stream": True, "shared_prefix": 0,
+    "adapters": [], "settings": {}, "reset_cache": False,
 }  # fmt: skip
 
 
@@ -48,6 +50,11 @@ def found(change: dict[str, Any], **changed: Any) -> list[str]:
         ({"mix": None}, []),
         ({"abandon": "5%@2s"}, ["abandon none → 5%@2s"]),
         ({"dataset": {"file": "b.jsonl", "digest": "ff", "requests": 9}}, ["dataset none → ff"]),
+        ({"shared_prefix": 1000}, ["shared_prefix none → 1000"]),
+        ({"adapters": ["a", "b"]}, ['adapters none → ["a", "b"]']),
+        ({"settings": {"interactive": {"turns": "3"}}}, ['settings none → {"interactive": {"turns": "3"}}']),
+        ({"reset_cache": True}, ["reset_cache none → true"]),
+        ({"sampling": {"max_tokens": "64-448", "extra_body": {"top_k": 5}}}, ['extra_body none → {"top_k": 5}']),
         ({"stream": False}, ["stream true → false"]),
         ({"plan": {"levels": [], "rates": [1, 2], "arrival": "poisson"}}, ["levels_of users → requests/s"]),
         ({"host": "http://b:9000", "seed": 7}, []),

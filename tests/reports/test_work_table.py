@@ -8,11 +8,12 @@ from typing import Any
 
 import jsonschema
 
+from loadband.analysis.workload import Workload
 from loadband.record import Record
 from reports.__main__ import main
 from reports.work_table import work_table
 from tests.analysis.build_run import Build, build_run
-from tests.analysis.make_levels import ladder, verdict_of
+from tests.analysis.make_levels import ladder, level, verdict_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "verdict.schema.json").read_text())
 
@@ -39,8 +40,8 @@ def test_the_work_is_told_in_every_file(tmp_path: Path) -> None:
     text = (report / "report.md").read_text()
     table = text.partition("## What was asked, and what came\n\n")[2].partition("\n\n")[0].splitlines()
     assert table[0] == (
-        "| users | prompt tokens ÷ asked p50 | worst | output tokens ÷ asked | ended by | cached | cache "
-        "| conversations | ended by a failure |"
+        "| users | prompt tokens ÷ asked p50 | worst prompt | output tokens ÷ asked | ended by | cached | cache "
+        "| conversations | failed conversations |"
     )
     assert [row.split(" | ")[0] for row in table[2:]] == ["| 2", "| 4", "| 8"]
     for line in table[2:]:
@@ -51,11 +52,11 @@ def test_the_work_is_told_in_every_file(tmp_path: Path) -> None:
     assert "| share asked | of conversations | of completed |" in text
     verdict = json.loads((report / "verdict.json").read_text())
     jsonschema.validate(verdict, SCHEMA)
-    level = verdict["levels"][-1]
-    assert (level["cache"], level["cached_share"], level["conversations_failed"]) == ("warm", 0.5, 0.0)
-    assert [part["adapter"] for part in level["adapters"]] == ["a", "b"]
-    assert sum(part["requests"] for part in level["adapters"]) == level["requests"]
-    shares = {part["scenario"]: (part["asked_share"], part["completed_share"]) for part in level["scenarios"]}
+    last = verdict["levels"][-1]
+    assert (last["cache"], last["cached_share"], last["conversations_failed"]) == ("warm", 0.5, 0.0)
+    assert [part["adapter"] for part in last["adapters"]] == ["a", "b"]
+    assert sum(part["requests"] for part in last["adapters"]) == last["requests"]
+    shares = {part["scenario"]: (part["asked_share"], part["completed_share"]) for part in last["scenarios"]}
     assert shares["multi_turn"][0] == 0.25
     assert abs(shares["multi_turn"][1] + shares["interactive"][1] - 1) < 1e-5
     with (report / "step_table.csv").open(encoding="utf-8", newline="") as file:
@@ -63,6 +64,13 @@ def test_the_work_is_told_in_every_file(tmp_path: Path) -> None:
     assert row["asked_shares"] == "interactive:0.75;multi_turn:0.25"
     assert row["cache"] == "warm" and row["finish_reasons"].startswith("length:0.7")
     assert main(["curve", str(report / "step_table.csv")]) in (0, 3)
+
+
+def test_a_cache_of_which_the_server_does_not_tell_is_unknown() -> None:
+    one = replace(level(8, 10), workload=Workload(finish_reasons={"stop": 0.75, "length": 0.25}))
+    headers, rows = work_table(verdict_of([one]))
+    assert headers == ["users", "ended by", "cache"]
+    assert rows == [["8", "stop 75.0%, length 25.0%", "unknown"]]
 
 
 def test_a_table_of_levels_tells_nothing_of_it() -> None:
