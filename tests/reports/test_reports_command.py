@@ -19,15 +19,6 @@ ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "reports" / "verdict.schema.json").read_text())
 BUILD = Build(levels=(2, 4, 8, 16, 32), hold_s=30.0, server=Server(slots=8))
 TABLE = "users,output_tok_s,ttft_p99_s\n1,100,0.1\n2,198,0.1\n4,380,0.1\n8,760,0.1\n16,1430,0.2\n32,1460,0.9\n"
-STEP_TABLE = (
-    "step repeat users offered_req_s in_flight hold_s requests ok failed cut error_rate req_s goodput_req_s "
-    "output_tok_s prompt_tok_s total_tok_s tok_s_user output_tok_s_cv gain_pct ttft_mean_s ttft_p50_s ttft_p90_s "
-    "ttft_p95_s ttft_p99_s tpot_mean_s tpot_p50_s tpot_p95_s tpot_p99_s itl_p50_s itl_p99_s e2e_mean_s e2e_p50_s "
-    "e2e_p95_s e2e_p99_s output_ratio schedule_lag_p99_s valid marks reasons remark "
-    "abandoned e2e_planned_mean_s e2e_planned_p95_s e2e_planned_max_s evidence_of_failure failures "
-    "cached_share prompt_ratio_p50 prompt_ratio_worst conversations conversations_failed cache finish_reasons "
-    "asked_shares completed_shares"
-)
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +64,7 @@ def test_the_files_of_a_report(built: Built) -> None:
     assert verdict["exit_code"] == 0
     with (report / "step_table.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == STEP_TABLE.split()
-    assert list(STEP_TABLE_COLUMNS) == STEP_TABLE.split()
+    assert list(rows[0]) == list(STEP_TABLE_COLUMNS)
     assert [row["users"] for row in rows] == ["2", "4", "8", "16", "32"]
     assert {row["valid"] for row in rows} == {"1"}
     assert {path.name for path in (report / "figures").iterdir()} == {
