@@ -23,6 +23,14 @@ LOAD  := --max-tokens 32-128
 INSTALLED := .engine/$(ENGINE)/installed
 endif
 
+ENGINES := simulator llamacpp vllm
+ifeq ($(filter $(ENGINE),$(ENGINES)),)
+$(error there is no engine '$(ENGINE)': choose of $(ENGINES))
+endif
+
+# Through the environment, so that no shell takes ARGS="--slo ttft_p95<=1s" for a file to read.
+export DEMO_ARGS = $(ARGS)
+
 BIN := .venv/bin
 PIP := -m pip install -q --disable-pip-version-check
 
@@ -33,7 +41,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup engine ## an engine here, step-loaded: ENGINE=simulator, llamacpp or vllm, STEPS=1,2,4 HOLD=30s ARGS=...
-	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" --think-time 0 $(LOAD) $(ARGS)
+	@$(BIN)/python deploy/run_engine.py $(ENGINE) -- --steps "$(STEPS)" --hold "$(HOLD)" --think-time 0 $(LOAD)
 
 run: demo ## the same
 
@@ -45,7 +53,7 @@ check: setup-dev ## format, lint, types, tests: what the CI runs
 
 # Tests of processes share the cores four at a time; tests of times want them alone. 5 is pytest's "no tests".
 test: setup-dev .engine/llamacpp/installed ## all tests but the long ones and vLLM's
-	@$(BIN)/python -m pytest -n 4 -m "not timing and not long and not vllm"
+	@$(BIN)/python -m pytest -n 4 --dist worksteal -m "not timing and not long and not vllm"
 	@$(BIN)/python -m pytest -n 0 -m "timing and not long" || test $$? -eq 5
 
 test-long: setup-dev .engine/llamacpp/installed ## the tests that need longer than a coffee

@@ -3,7 +3,8 @@
     python deploy/run_engine.py simulator -- --steps 8,16,32 --hold 15s
     python deploy/run_engine.py llamacpp -- --steps 1,2,4,8 --hold 15s
 
-What stands behind `--` goes to Locust; the exit code is Locust's. The simulator is part of Loadband; a real engine
+What stands behind `--` goes to Locust, and then the words of the environment variable DEMO_ARGS (`make demo ARGS=...`,
+which no shell has read); the exit code is Locust's. The simulator is part of Loadband; a real engine
 lives in a virtual environment of its own (`make engine ENGINE=llamacpp`). All listen on 127.0.0.1 alone, are processes
 of their own, and end with this script, however it ends.
 
@@ -13,6 +14,7 @@ Knows: how to start and end two processes. Must not know: what either of them do
 import argparse
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -47,13 +49,18 @@ def command_line() -> argparse.Namespace:
     parser.add_argument("--context", type=int, default=8192, help="tokens over all slots together")
     parser.add_argument("--profile", default="a100-qwen2.5-32b-q4", help="what the simulator is; the others ignore it")
     parser.add_argument("locust", nargs="*", metavar="-- option", help="options of Locust")
-    return parser.parse_args()
+    options = parser.parse_args()
+    try:
+        options.locust += shlex.split(os.environ.get("DEMO_ARGS", ""))
+    except ValueError as error:
+        raise gave_up(f"ARGS cannot be read as words ({error}): close its quotes", UNUSABLE) from None
+    return options
 
 
 @contextlib.contextmanager
 def running_engine(options: argparse.Namespace) -> Iterator[str]:
     """The engine's address while it runs; it is ended on the way out."""
-    log = HOME / f"{options.engine}.log"
+    log = HOME / f"{options.engine}-{os.getpid()}.log"
     HOME.mkdir(exist_ok=True)
     with log.open("wb") as output:
         # a session of its own: Ctrl-C is for Locust, which still needs the engine while it ends
@@ -65,6 +72,7 @@ def running_engine(options: argparse.Namespace) -> Iterator[str]:
     os.setpriority(os.PRIO_PROCESS, engine.pid, ENGINE_NICENESS)
     try:
         yield wait_until_ready(engine, log)
+        log.unlink()
     finally:
         engine.terminate()
         try:
@@ -108,16 +116,33 @@ def gave_up(sentence: str, code: int) -> SystemExit:
     return SystemExit(code)
 
 
+def own_directory(engine: str) -> Path:
+    """A new directory for the run, named by its second; runs that begin in the same second get `-2`, `-3`."""
+    path = own = ROOT / "runs" / time.strftime(f"%Y%m%d-%H%M%S-{engine}")
+    number = 1
+    while True:
+        try:
+            own.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+            own = path.with_name(f"{path.name}-{number}")
+        else:
+            return own
+
+
 def run_locust(address: str, options: argparse.Namespace) -> int:
     """Run Locust to its end, whatever signals come meanwhile; its exit code."""
     where = ["-f", "locustfile.py", "--headless", "-H", address]
-    if not any(word.split("=")[0] == "--run-dir" for word in options.locust) and "LOADBAND_RUN_DIR" not in os.environ:
-        where += ["--run-dir", time.strftime(f"runs/%Y%m%d-%H%M%S-{options.engine}")]
+    named = any(word.split("=")[0] == "--run-dir" for word in options.locust) or "LOADBAND_RUN_DIR" in os.environ
+    own = None if named else own_directory(options.engine)
+    where += ["--run-dir", str(own.relative_to(ROOT))] if own else []
     locust = subprocess.Popen([sys.executable, "-m", "locust", *where, *options.locust], cwd=ROOT)
     # Ctrl-C reaches Locust by itself, as it reaches this script; a SIGTERM is handed on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: locust.terminate())
     code = locust.wait()
+    if own and not any(own.iterdir()):  # refused before load
+        own.rmdir()
     return code if code >= 0 else 128 - code
 
 

@@ -32,7 +32,7 @@ SMALL = (
     (r"^(locust (?!.*--headless).*)", r"\1 --web-port {port}", "any free port"),
     (
         r"^(make demo)( ENGINE=\S+)?.*",
-        r'\1\2 STEPS=1,2,4 HOLD=4s ARGS="--settle 1s --warmup 0s"',
+        r'\1\2 STEPS=1,2,4 HOLD=4s ARGS="--settle 1s --warmup 0s --slo error_rate<=50%"',
         "few and short levels",
     ),
 )
@@ -40,6 +40,7 @@ SMALL = (
 
 NOT_RUN = (
     (r"^make demo ENGINE=vllm", "installs 2.5 GB: `make test-vllm` loads that engine"),
+    (r"--master-bind-host|--worker --master-host", "needs several machines: `tests/process` runs master and workers"),
     (r"curve results/vllm-bench", "needs what another tool saved: `tests/analysis/test_tool_results.py` reads such"),
 )
 """Pattern, and why no test types it."""

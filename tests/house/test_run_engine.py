@@ -58,10 +58,12 @@ def alive(house: Path) -> bool:
     return False
 
 
-def start(house: Path, end: str, *words: str) -> subprocess.Popen[str]:
-    """The script, with a Locust that ends in this way."""
+def start(house: Path, end: str, *words: str, args: str = "") -> subprocess.Popen[str]:
+    """The script, with a Locust that ends in this way; `args`: what `make demo ARGS=` hands over."""
     (house / "locust" / "__main__.py").write_text(LOCUST.format(end=end))
-    environment = {name: value for name, value in os.environ.items() if name != "LOADBAND_RUN_DIR"}
+    environment = {name: value for name, value in os.environ.items() if name != "LOADBAND_RUN_DIR"} | {
+        "DEMO_ARGS": args
+    }
     return subprocess.Popen(
         [sys.executable, "deploy/run_engine.py", *words],
         cwd=house, env=environment, text=True,
@@ -87,7 +89,7 @@ def test_the_exit_code_is_locusts(house: Path, end: str, code: int, sentence: st
     script = start(house, end, "straw", "--", "--steps", "1,2", "--slo", "ttft<=1s")
     _, said = script.communicate(timeout=30)
     assert script.returncode == code, sentence
-    assert said == "engine ready http://127.0.0.1:1 model tiny; its log: .engine/straw.log\n"
+    assert said == f"engine ready http://127.0.0.1:1 model tiny; its log: .engine/straw-{script.pid}.log\n"
     words = (house / "argv").read_text()
     assert words.startswith("-f locustfile.py --headless -H http://127.0.0.1:1 --run-dir runs/")
     assert words.endswith("-straw --steps 1,2 --slo ttft<=1s")
@@ -101,7 +103,7 @@ def test_the_simulator_needs_no_environment_of_its_own(house: Path) -> None:
     _, said = script.communicate(timeout=30)
     assert (script.returncode, said) == (
         0,
-        "engine ready http://127.0.0.1:1 model tiny; its log: .engine/simulator.log\n",
+        f"engine ready http://127.0.0.1:1 model tiny; its log: .engine/simulator-{script.pid}.log\n",
     )
     assert (house / "argv").read_text().endswith("-simulator --steps 4")
 
@@ -110,6 +112,22 @@ def test_the_simulator_needs_no_environment_of_its_own(house: Path) -> None:
 def test_a_run_directory_of_ones_own_is_kept(house: Path, words: tuple[str, ...]) -> None:
     start(house, "", "straw", "--", *words).communicate(timeout=30)
     assert (house / "argv").read_text() == f"-f locustfile.py --headless -H http://127.0.0.1:1 {' '.join(words)}"
+
+
+def test_words_of_make_reach_locust_as_they_were_typed(house: Path) -> None:
+    start(house, "", "straw", "--", "--steps", "4", args='--slo "ttft_p95<=1s" --label a=b').communicate(timeout=30)
+    assert (house / "argv").read_text().endswith(" --steps 4 --slo ttft_p95<=1s --label a=b")
+    script = start(house, "", "straw", args='--slo "ttft')
+    assert "close its quotes" in script.communicate(timeout=30)[1]
+    assert script.returncode == 2
+
+
+def test_two_at_once_have_an_engine_and_a_directory_each(house: Path) -> None:
+    scripts = [start(house, "time.sleep(1)", "straw") for _ in range(2)]
+    said = [script.communicate(timeout=30)[1] for script in scripts]
+    assert [script.returncode for script in scripts] == [0, 0]
+    assert [f"-{script.pid}.log" in words for script, words in zip(scripts, said, strict=True)] == [True, True]
+    assert not list((house / ".engine").glob("*.log")), "a log is kept only of what went wrong"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
