@@ -155,6 +155,7 @@ def shared_out(text: str, total: int) -> list[Any]:
     return costs
 
 
+@functools.cache
 def usual_table() -> TokenTable:
     """The table of a target that tells nothing: what common vocabularies need."""
     kinds = {}
