@@ -50,7 +50,7 @@ def test_a_search_tells_its_end_to_the_console_run_json_and_verdict(tmp_path: Pa
     assert f"search: N_SLO {search['n_slo']} users" in ended.out
     verdict = json.loads((tmp_path / "run" / "report" / "verdict.json").read_text())
     assert verdict["search"] == search
-    assert verdict["slo"][0]["name"] == "ttft_p95<=0.06s"
+    assert verdict["slo"][0]["name"] == "ttft_p95<=60ms"
 
 
 REFUSED: list[tuple[list[str], str]] = [
