@@ -35,6 +35,8 @@ def write_all(*, keep: bool) -> None:
 
 def check() -> int:
     """Measure the ratios again, shorter; the exit code: 1 when one is worse by more than a quarter."""
+    if not BASELINE.exists():
+        raise CannotError("there is no baseline to compare with: make bench ARGS=--keep makes one")
     kept = json.loads(BASELINE.read_text(encoding="utf-8"))["ratios"]
     _, ratios = hot_path.table((400, 800), count=3, seconds=4)
     _, tls = limits.tls_ratio(seconds=4, rounds=3)

@@ -16,8 +16,6 @@ from benchmarks.bench_server import TOKENS, CannotError, TokenServer, bare_reade
 from benchmarks.worker_run import Seen, percentile, worker_run
 
 STREAMS = (200, 400, 800)
-WANTED = {200: 3.0, 400: 2.5, 800: 2.0}
-"""Streams -> the ratio to stay below."""
 
 HEAD = """\
 | streams | tokens/s | bare reader µs/token | worker µs/token | ratio | TTFT late mean, p99 ms | last late p50, p99 ms |

@@ -10,10 +10,12 @@ an open loop. Values are read as
 decimals, so that 9ms and 0.009s are the same limit.
 """
 
+import argparse
 import math
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from loadband.errors import UsageError
 
@@ -139,3 +141,12 @@ def _check_share(number: Decimal, unit: str | None, part: str) -> None:
         raise UsageError(f"SLO '{part}': an error rate is at most 100%; write 1% or 5%")
     if unit is None and number >= 1:
         raise UsageError(f"SLO '{part}': an error rate without a unit is below 1; write {number}%, or 0.01 for 1%")
+
+
+class JoinedLimits(argparse.Action):
+    """An option of limits that adds to them when it is given again, here and in the reports."""
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
+        """As argparse calls it."""
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before is None else f"{before},{values}")

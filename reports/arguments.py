@@ -5,9 +5,9 @@ Knows: argparse. Must not know: what a command does.
 
 import argparse
 import math
-from typing import Any
 
 from loadband.errors import UsageError
+from loadband.slo import JoinedLimits
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,18 +45,9 @@ def _finite(text: str) -> float | None:
 def add_slo(parser: argparse.ArgumentParser) -> None:
     """`--slo`, a text of limits; given again it adds to them."""
     parser.add_argument(
-        "--slo", action=Joined, metavar="LIMITS",
+        "--slo", action=JoinedLimits, metavar="LIMITS",
         help="limits, as ttft_p95<=1s@32,error_rate<=1%%; given again it adds more (a run's own are replaced)",
     )  # fmt: skip
-
-
-class Joined(argparse.Action):
-    """An option whose texts are joined by a comma."""
-
-    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
-        """As argparse calls it."""
-        before = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
 
 
 def add_threshold(parser: argparse.ArgumentParser) -> None:

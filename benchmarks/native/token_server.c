@@ -1,6 +1,6 @@
 /* A token server whose lateness is known: streams chat answers on an exact schedule and tells when it really sent.
  *
- *   token_server PORT TTFT_MS ITL_MS TOKENS [EVENT_STAMPS]
+ *   token_server PORT TTFT_MS ITL_MS TOKENS
  *
  * One thread, epoll, a heap of due times. An answer: a role-only event with the first token, TOKENS events (the
  * request's "max_tokens" wins) at ttft + k * itl after the whole request was read, a finish event, a usage event,
@@ -53,7 +53,7 @@ typedef struct Conn {
 
 static Conn **heap;
 static int heap_used, heap_size, epoll;
-static long ttft, itl, default_tokens, count_requests, count_tokens, count_open, event_stamps;
+static long ttft, itl, default_tokens, count_requests, count_tokens, count_open;
 
 static long clock_ns(clockid_t clock) {
     struct timespec t;
@@ -169,12 +169,11 @@ static int flush(Conn *c) {
 }
 
 static int event(Conn *c, char *to, const char *delta, const char *finish) {
-    char body[600], stamp[48] = "";
-    if (event_stamps) sprintf(stamp, ",\"sent_ns\":%ld", clock_ns(CLOCK_MONOTONIC));
+    char body[600];
     int size = sprintf(body,
         "data: {\"id\":\"chatcmpl-%08x%08x\",\"object\":\"chat.completion.chunk\",\"created\":%ld,\"model\":\"bench\","
-        "\"choices\":[{\"index\":0,\"delta\":{%s},\"logprobs\":null,\"finish_reason\":%s}]%s}\n\n",
-        c->id, c->id * 2654435761u, c->received / 1000000000L, delta, finish, stamp);
+        "\"choices\":[{\"index\":0,\"delta\":{%s},\"logprobs\":null,\"finish_reason\":%s}]}\n\n",
+        c->id, c->id * 2654435761u, c->received / 1000000000L, delta, finish);
     return sprintf(to, "%x\r\n%s\r\n", size, body);
 }
 
@@ -314,7 +313,7 @@ static int listen_on(int port) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) { fprintf(stderr, "usage: token_server PORT TTFT_MS ITL_MS TOKENS [EVENT_STAMPS]\n"); return 2; }
+    if (argc < 5) { fprintf(stderr, "usage: token_server PORT TTFT_MS ITL_MS TOKENS\n"); return 2; }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
@@ -323,7 +322,6 @@ int main(int argc, char **argv) {
     ttft = atof(argv[2]) * MS;
     itl = atof(argv[3]) * MS;
     default_tokens = atol(argv[4]);
-    event_stamps = argc > 5 && atoi(argv[5]);
 #ifdef TLS
     prepare_tls();
 #endif

@@ -63,15 +63,6 @@ class Frozen:
         )
 
 
-class Joined(argparse.Action):
-    """An option whose texts are joined by a comma when it is given again."""
-
-    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
-        """As argparse calls it."""
-        before = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
-
-
 def _positive(text: str) -> float:
     seconds = plan.parse_duration(text)
     if seconds <= 0:
@@ -161,7 +152,7 @@ def _add_plan(group: Any) -> None:
         "then grows by 1.4, and ends when the optimum is passed. Default off",
     )  # fmt: skip
     _add(
-        group, "find", metavar="LIMITS", type=checked(plans.parse_find), action=Joined,
+        group, "find", metavar="LIMITS", type=checked(plans.parse_find), action=slo.JoinedLimits,
         help='search for the most users at which limits are kept: "ttft_p95<=1s,error_rate<=1%%". Doubles from -u (1) '
         "on until one is broken, halves to a bracket of 10 %%, holds a level up to three times until its interval "
         "excludes the limit. In place of --steps and --slo",
@@ -177,7 +168,7 @@ def _add_plan(group: Any) -> None:
         "latency; what else the report calls a failure ends nothing. Each repeat climbs until its own. Default off",
     )  # fmt: skip
     _add(
-        group, "slo", metavar="LIMITS", type=checked(slo.parse_slo), action=Joined,
+        group, "slo", metavar="LIMITS", type=checked(slo.parse_slo), action=slo.JoinedLimits,
         help='limits that the run must keep: "ttft_p95<=1s@32,error_rate<=1%%"; a miss ends with exit code 1. '
         "Given again it adds more limits",
     )  # fmt: skip
