@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -128,10 +128,25 @@ def seconds(rows: list[dict[str, str]], column: str) -> float:
     return sum(float(row[column]) for row in rows if row[column])
 
 
+class Kept(Latencies):
+    """Keeps what it was told of each request, in the order they finished."""
+
+    kept: ClassVar[list[tuple[float, float, float]]] = []
+    """First token, per token and end to end, in seconds."""
+
+    def finish(self, life: Life, tokens: int, reason: str) -> None:
+        super().finish(life, tokens, reason)
+        assert life.first_at is not None and life.last_at is not None
+        per_token = (life.last_at - life.first_at) / (tokens - 1) if tokens > 1 else 0.0
+        self.kept.append((life.first_at - life.begun_at, per_token, life.last_at - life.begun_at))
+
+
 @pytest.mark.process
 @pytest.mark.timing
-def test_a_whole_run_and_the_server_agree(tmp_path: Path) -> None:
+def test_a_whole_run_and_the_server_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kept, "kept", [])
     with serving(small(base_ms=20.0, max_model_len=2048, max_num_batched_tokens=512)) as server:
+        server.server.latencies = Kept()
         ended = run([
             "--headless", "-H", f"http://127.0.0.1:{server.port}", "--steps", "1,4", "--hold", "3s", "--settle", "0s",
             "--think-time", "0", "--max-tokens", "8-24", "--no-report", "--run-dir", str(tmp_path / "run"),
@@ -142,9 +157,13 @@ def test_a_whole_run_and_the_server_agree(tmp_path: Path) -> None:
     rows, probe = files.rows(rundir.REQUESTS), files.run["probe"]
     assert {row["status"] for row in rows} == {"ok"}
     told: dict[str, Any] = {name: total(page, f"{name}_count") for name in HISTOGRAMS}
-    assert told[HISTOGRAMS[3]] == len(rows) + probe["requests"]
+    assert told[HISTOGRAMS[3]] == len(rows) + probe["requests"] == len(Kept.kept)
     assert total(page, "vllm:generation_tokens_total") == seconds(rows, "output_tokens") + probe["output_tokens"]
     assert total(page, "vllm:prompt_tokens_total") == seconds(rows, "prompt_tokens") + probe["prompt_tokens"]
-    for name, column in ((HISTOGRAMS[0], "ttft_s"), (HISTOGRAMS[2], "tpot_s"), (HISTOGRAMS[3], "e2e_s")):
-        server_mean = total(page, f"{name}_sum") / told[name]
+    of_the_run = Kept.kept[probe["requests"] :]
+    for at, (name, column) in enumerate(
+        ((HISTOGRAMS[0], "ttft_s"), (HISTOGRAMS[2], "tpot_s"), (HISTOGRAMS[3], "e2e_s"))
+    ):
+        assert total(page, f"{name}_sum") == pytest.approx(sum(one[at] for one in Kept.kept)), name
+        server_mean = sum(one[at] for one in of_the_run) / len(rows)
         assert server_mean == pytest.approx(seconds(rows, column) / len(rows), rel=0.1), column
