@@ -26,6 +26,7 @@ from loadband.load.roll import Roll
 from loadband.load.run_json import run_of
 from loadband.load.search import answer_of
 from loadband.load.session import StepMark, Work
+from loadband.load.sighting import sight_of
 from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Plan
 from loadband.record import Status
@@ -200,26 +201,13 @@ class Conductor:
         return HoldTally(limits, shedding_fails=self.plan is None or self.plan.shedding_fails)
 
     def _sight(self, now: float) -> Sight:
-        pen, step = self.pen, self.ladder.current if self.ladder else None
-        hold_from = step.hold_from if step is not None else None
-        shed_counts = self.plan is None or self.plan.shedding_fails
-        complete = now - (pen.e2e_p95_s or 0.0) - 1.0
-        return Sight(
-            now=now,
-            users=pen.users,
-            in_flight=pen.in_flight_since(self._gate_epoch, len(self.pen.workers)),
-            ok=pen.totals.by_status[Status.OK],
-            ended=pen.totals.ended,
-            failed=pen.totals.failed_by_server - (0 if shed_counts else pen.totals.throttled),
-            e2e_mean_s=pen.e2e_mean_s,
-            e2e_p95_s=pen.e2e_p95_s,
-            tokens_by_second=pen.tokens_between(hold_from, complete) if hold_from is not None else (),
-            warm=pen.answered >= set(self._scenarios),
-            target_lost=pen.target_lost,
-            unreached=pen.unreached,
+        return sight_of(
+            self.pen, self.ladder.current if self.ladder else None, now,
+            in_flight=self.pen.in_flight_since(self._gate_epoch, len(self.pen.workers)),
+            shed_counts=self.plan is None or self.plan.shedding_fails,
+            scenarios=self._scenarios,
             workers_gone=self.workers_gone,
-            held=pen.tally.held(now),
-        )
+        )  # fmt: skip
 
     def _told(self, sight: Sight) -> progress.Told:
         """What the console says of the level in force."""
