@@ -88,10 +88,12 @@ class Record:
 
     `id` is `<worker>-<n>`; `started_at` is Unix seconds on the master's clock; names ending in `_s` are seconds
     since request start or lengths of time in seconds; `step` and `step_end` are the steps in force at the start
-    and at the end (0: before the first level); `flags` is a `;` list
+    and at the end (0: before the first level); `attempts` says which attempt of its request this is, from 1;
+    `flags` is a `;` list
     (`warmup waited bursty buffered not_a_stream no_done stale_connection retried degenerate ...`; `waited`: an arrival
-    of an open loop found no place free in its process; `buffered`: held back on its way or not streamed, so without
-    TPOT and ITL; `degenerate`: no text, a character that is none, or one token over and over).
+    of an open loop found no place free in its process; `retried`: it failed, and its user asked again; `buffered`:
+    held back on its way or not streamed, so without TPOT and ITL; `degenerate`: no text, a character that is none,
+    or one token over and over).
     """
 
     id: str

@@ -16,10 +16,11 @@ rates arrival hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost u
 `hold` = `auto`, `90s` or `256req`, and null for an automatic time; an open loop has `rates` in requests/s and no
 `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low n_slo_high levels holds complete`, users),
 `slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value),
-`server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `workers` (list of `name host cores
-clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of sentences about
-the target), `doctor` (null, or a list of `check mark said next values` with `mark` = `good warn bad unknown`), `link`
-(null, or `connect_min_s connect_median_s round_trip_min_s round_trip_median_s`), `server` (what it told of itself).
+`server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `workers` (list of `name
+host cores clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of
+sentences about the target), `doctor` (null, or a list of `check mark said next values` with `mark` = `good warn bad
+unknown`), `link` (null, or `connect_min_s connect_median_s round_trip_min_s round_trip_median_s`), `server` (what it
+told of itself).
 """
 
 import csv

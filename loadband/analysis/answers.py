@@ -1,4 +1,4 @@
-"""What the answers themselves tell of server and way: held back, degenerate, of another model, close to a limit.
+"""What the answers themselves tell of server and way: held back, degenerate, of another model, at a limit, asked twice.
 
 Knows: flags of `requests.csv`, the limits of `run.json`. Must not know: what a level's throughput is worth.
 
@@ -8,6 +8,7 @@ Nothing here makes a level invalid: tokens are counted in the second in which th
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from loadband.analysis import windows
@@ -56,7 +57,21 @@ def notes_on_answers(requests: pd.DataFrame, run: Mapping[str, Any]) -> list[str
             f"{share:.0%} of the answers are degenerate (no text, broken characters, or one token over and over): "
             "look at what the server says before its speed is believed"
         )
-    return notes + _models(requests)
+    return notes + _retries(requests) + _models(requests)
+
+
+def _retries(requests: pd.DataFrame) -> list[str]:
+    """A note where failed requests were asked again: each attempt is a request of its own in all numbers."""
+    again = requests[requests["attempts"] > 1]
+    if again.empty:
+        return []
+    felt = windows.numbers(again[again["status"] == Status.OK], "felt_s")
+    told = f"; answers that came so took their users {np.median(felt):.3g} s at the median" if felt.size else ""
+    return [
+        f"numbers include retries: {len(again):,} of {len(requests):,} requests are second or later attempts; each "
+        "attempt counts as a request, in load and error rate too, and its latency is its own (felt_s in requests.csv "
+        f"counts from the first attempt{told})"
+    ]
 
 
 def _likely_cause(run: Mapping[str, Any]) -> str:

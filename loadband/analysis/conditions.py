@@ -23,7 +23,7 @@ from loadband.analysis import windows
 from loadband.record import Status
 
 PLAIN = ("model", "api", "stream", "prompts", "prompt_tokens", "long_context_tokens", "turns", "think_time", "nonce")
-OPTIONAL = ("abandon", "dataset", "shared_prefix", "adapters", "settings", "reset_cache")
+OPTIONAL = ("abandon", "dataset", "shared_prefix", "adapters", "settings", "reset_cache", "retries")
 """Empty where it was not asked for, which is not unknown."""
 SAMPLING = ("max_tokens", "temperature", "ignore_eos")
 LENGTHS = (("prompt_length", "prompt_tokens"), ("answer_length", "output_tokens"))

@@ -91,7 +91,7 @@ def unsent(requests: pd.DataFrame, hold: Hold, rate: float, cv: float | None) ->
     `cv`: of the gaps; a count of n arrivals scatters by cv * sqrt(n). Without it only waiting tells.
     """
     planned = planned_at(requests)
-    inside = requests[(planned >= hold.begin) & (planned < hold.end)]
+    inside = requests[(planned >= hold.begin) & (planned < hold.end) & ~(requests["attempts"] > 1)]
     waited = int(inside["flags"].str.contains(WAITED).sum())
     if waited:
         return f"{waited:,} arrivals waited for a place in their process: use more workers or lower rates"

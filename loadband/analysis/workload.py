@@ -113,7 +113,9 @@ def cache_word(share: float | None, meant: Meant) -> str:
 def conversations(ended: pd.DataFrame) -> tuple[int | None, int | None]:
     """Conversations with a turn that ended in the hold, and those of them that a failed turn ended; None without."""
     turns = ended[ended["turn"].notna()]
-    failed = turns[turns["status"] == Status.FAILED]
+    failed = turns[
+        (turns["status"] == Status.FAILED) & ~turns["flags"].astype(str).str.contains("retried", regex=False)
+    ]
     key = ["repeat", "user", "conversation"]
     return (len(turns[key].drop_duplicates()), len(failed[key].drop_duplicates())) if len(turns) else (None, None)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from loadband.load.degenerate import is_degenerate
 from loadband.load.exchange import Exchange
 from loadband.load.ledger import Open
+from loadband.load.retries import Retries
 from loadband.load.session import Session, StepMark
 from loadband.load.token_clock import BUFFERED_EVENTS
 from loadband.record import Record, Status, TokenSource
@@ -35,6 +36,8 @@ class Asked:
     """When the schedule of an open loop wanted it, Unix seconds on the master's clock."""
     waited: bool = False
     """The process had no place free at that moment."""
+    attempt: int = 1
+    """Which attempt of its request this is."""
 
     def opened(self, started_at: float) -> Open:
         """What the master must know of the request while it is in flight."""
@@ -44,8 +47,18 @@ class Asked:
         )  # fmt: skip
 
 
-def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
-    """The record of an exchange that ended."""
+def wait_before_retry(exchange: Exchange, asked: Asked, session: Session) -> float | None:
+    """Seconds until a request that failed is asked again; None when it is not, or its user will have left by then."""
+    if not session.work.retries or exchange.failure is None or exchange.tokens.events:
+        return None
+    seed = f"{session.work.seed}/{asked.user}/{asked.id}"
+    told, when = exchange.answer.retry_after, session.wall()
+    wait_s = Retries(session.work.retries).wait_s(asked.attempt, exchange.failure.failure_class, told, when, seed)
+    return None if wait_s is None or exchange.end + wait_s >= exchange.leave_at else wait_s
+
+
+def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bool = False) -> Record:
+    """The record of an exchange that ended; `retried`: its user asks again."""
     answer, timing, failure = exchange.answer, exchange.tokens.timing(), exchange.failure
     tokens = answer.usage.output_tokens
     source = TokenSource.USAGE
@@ -76,7 +89,7 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         ttfa_s=timing.ttfa_s,
         tpot_s=None if buffered else exchange.tokens.tpot(tokens),
         e2e_s=timing.e2e_s,
-        felt_s=timing.e2e_s,
+        felt_s=None if timing.e2e_s is None else timing.e2e_s + (exchange.start - exchange.first_start),
         itl_p50_s=None if buffered else timing.itl_p50_s,
         itl_p99_s=None if buffered else timing.itl_p99_s,
         itl_max_s=None if buffered else timing.itl_max_s,
@@ -95,8 +108,8 @@ def record_of(exchange: Exchange, asked: Asked, session: Session) -> Record:
         max_tokens=asked.max_tokens,
         model_answered=_words(answer.model, session),
         adapter=asked.adapter,
-        attempts=1,
-        flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered) or None,
+        attempts=asked.attempt,
+        flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered, retried=retried) or None,
         duration_s=exchange.end - exchange.start,
     )
 
@@ -108,7 +121,7 @@ def _words(told: str | None, session: Session) -> str | None:
     return one_line(told, [session.key or ""]).encode(errors="replace").decode()
 
 
-def _flags(exchange: Exchange, asked: Asked, *, bursty: bool, buffered: bool) -> str:
+def _flags(exchange: Exchange, asked: Asked, *, bursty: bool, buffered: bool, retried: bool) -> str:
     ended, answer = exchange.status == Status.OK, exchange.answer
     flags = {
         "warmup": asked.step.warmup,
@@ -118,6 +131,7 @@ def _flags(exchange: Exchange, asked: Asked, *, bursty: bool, buffered: bool) ->
         "no_done": ended and answer.no_done,
         "not_a_stream": ended and not answer.is_stream,
         "stale_connection": exchange.stale,
+        "retried": retried,
         "degenerate": ended
         and is_degenerate(answer.text, answer.finish_reason, said=bool(exchange.tokens.events or answer.text)),
     }

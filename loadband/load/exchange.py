@@ -5,7 +5,7 @@ Must not know: Locust, scenarios, files.
 
 A *reused* connection that is closed or reset before the first byte of the answer is replaced once and the request
 sent again: servers close kept connections without notice (llama.cpp after every streamed answer). The request is
-flagged and timed from its first start. Nothing else is ever sent twice.
+flagged and timed from its first start. Nothing else is sent twice here: another attempt is another exchange.
 """
 
 import math
@@ -62,13 +62,15 @@ class Exchange:
         wall_offset: float = 0.0,
         *,
         clock: Callable[[], float] = time.perf_counter,
+        first: float | None = None,
         leave_s: float | None = None,
         echo: str = "",
         reason_due: bool = False,
     ) -> None:
         """A request about to be made.
 
-        `leave_s`: the user hangs up so many seconds after the start, unless the answer is complete.
+        `first`: stamp of its first attempt's start, where this is another one. `leave_s`: the user hangs up so many
+        seconds after that start, unless the answer is complete.
         `echo`: what the server repeats before its answer; `reason_due`: it is known to give finish reasons.
         """
         self._connection = connection
@@ -76,8 +78,10 @@ class Exchange:
         self._clock = clock
         self.start = clock()
         """Stamp of the request's start."""
-        self._leave_at = math.inf if leave_s is None else self.start + leave_s
-        self._leaving = gevent.Timeout(leave_s)
+        self.first_start = self.start if first is None else first
+        self.leave_at = math.inf if leave_s is None else self.first_start + leave_s
+        """Stamp at which the user hangs up."""
+        self._leaving = gevent.Timeout(None if leave_s is None else max(self.leave_at - self.start, 0.0))
         self.tokens = TokenClock(self.start, wall_offset)
         self.answer = Answer(dialect, self.tokens, echo, reason_due=reason_due)
         self._done_at: float | None = None
@@ -151,7 +155,7 @@ class Exchange:
         self._leaving.close()  # from here on the reads end in time, and none of what came is lost
         while not (answer.complete or answer.broken):
             now = self._clock()
-            if now >= self._leave_at and not answer.last_word:
+            if now >= self.leave_at and not answer.last_word:
                 self.status = Status.ABANDONED
                 return
             deadline, expired = self._deadline(reader)
@@ -160,7 +164,7 @@ class Exchange:
                     break
                 self._fail(expired)
                 return
-            patience = math.inf if answer.last_word else self._leave_at
+            patience = math.inf if answer.last_word else self.leave_at
             reads = reader.take(min(deadline, patience, now + PARSE_WITHIN_S))
             for stamp, data in reads:
                 answer.feed(stamp, data)

@@ -19,6 +19,7 @@ from loadband.load.declaring import add as _add
 from loadband.load.declaring import checked
 from loadband.load.dialects import DIALECTS
 from loadband.load.prompt_options import add_prompt_options
+from loadband.load.retries import parse_retries
 from loadband.load.scenario_options import parse_temperature
 
 KEY_VARIABLE = "LOADBAND_API_KEY"
@@ -85,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _add_plan(parser.add_argument_group("Loadband: load plan"))
     _add_requests(parser.add_argument_group("Loadband: requests"))
     add_prompt_options(parser.add_argument_group("Loadband: prompts"))
-    _add_timeouts(parser.add_argument_group("Loadband: time-outs"))
+    _add_timeouts(parser.add_argument_group("Loadband: time-outs and retries"))
     _add_results(parser.add_argument_group("Loadband: results"))
     parser.set_defaults(web_host="127.0.0.1", master_bind_host="127.0.0.1")
     for action in parser._actions:
@@ -256,6 +257,13 @@ def _add_timeouts(group: Any) -> None:
             group, name, metavar="TIME", default=default, type=checked(_positive),
             help=f"longest time {meaning}. Default {default}",
         )  # fmt: skip
+    _add(
+        group, "retries", metavar="N", default="0", type=checked(parse_retries),
+        help="ask a request again, up to N times, that was refused for load (429, 503, 529), met HTTP 408, 500, 502 or "
+        "504, or found no connection or a broken one, and of which no token came; after what Retry-After says (over "
+        "60 s: not at all), else 0.5 s, 1 s, 2 s ... 8 s. Each attempt is a request of its own in every number. "
+        "Default 0",
+    )  # fmt: skip
 
 
 def _add_results(group: Any) -> None:

@@ -48,6 +48,7 @@ def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
         "settings": work.settings,
         "adapters": work.adapters,
         "timeouts": work.timeouts,
+        "retries": work.retries,
         "plan": None if plan is None else {
             "levels": list(plan.levels), "rates": list(plan.rates),
             "arrival": work.arrival if plan.rates else None, "hold": str(plan.hold), "settle_s": plan.settle_s,

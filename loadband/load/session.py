@@ -43,6 +43,8 @@ class Work:
     token_table: dict[str, Any]
     """What the texts of the pools cost on the target, as on the wire; empty: what is usual."""
     timeouts: dict[str, float]
+    retries: int
+    """How often a request that failed is asked again at most."""
     long_context_tokens: str
     turns: str
     api: str

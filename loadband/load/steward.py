@@ -5,6 +5,7 @@ Must not know: the wire, the ladder, what a report says.
 """
 
 import argparse
+import dataclasses
 import os
 import re
 import time
@@ -253,7 +254,7 @@ class Steward:
         return self.frozen.api_key_env if self._environment.host == self.frozen.host else None
 
     def _work(self, found: Found) -> Work:
-        options, limits = self._options, timeouts_of(self._options)
+        options = self._options
         return Work(
             host=self._environment.host or "",
             model=found.model,
@@ -279,10 +280,8 @@ class Steward:
             settings=settings_of(options.set or ()),
             adapters=parse_adapters(options.adapters) if options.adapters else [],
             session_header=options.session_header,
-            timeouts={
-                "connect_s": limits.connect_s, "first_token_s": limits.first_token_s,
-                "idle_s": limits.idle_s, "total_s": limits.total_s,
-            },
+            timeouts=dataclasses.asdict(timeouts_of(options)),
+            retries=int(options.retries),
             arrival=self._arrival,
             dataset=self.dataset.digest if self.dataset else None,
             abandon=options.abandon,

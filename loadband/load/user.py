@@ -7,6 +7,7 @@ logged beside `Aggregated` and never into it. A request of a user that is stoppe
 and fires no event.
 """
 
+import itertools
 import random
 import time
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +16,7 @@ import gevent
 from locust import User, task
 from locust.env import Environment
 
-from loadband.load.booking import Asked, record_of
+from loadband.load.booking import Asked, record_of, wait_before_retry
 from loadband.load.connection import Connection
 from loadband.load.exchange import Exchange
 from loadband.load.prompts import Nonce, Prompt
@@ -137,6 +138,8 @@ class ModelUser(User):
     def ask(self, messages: list[dict[str, str]], prompt: Prompt, max_tokens: int, turn: int | None = None) -> Reply:
         """Send one request and read its answer to the end; however it ends, it is booked. `turn` counts from 1.
 
+        With `--retries` each attempt is a request of its own; what is returned is the last one.
+
         The request is made ready first; then comes what is left of the pause, and only then the request's start.
         """
         session = self.session
@@ -145,38 +148,52 @@ class ModelUser(User):
         head = session.conversation_head(self.number, self.conversations, sampling.model)
         request = whole_request(head, session.dialect.body(sampling, messages, max_tokens))
         self._await_moment()
-        session.gate.wait()
         leave_s = session.leaving.patience_s(session.work.seed, self.number, self.conversations, turn or 1)
-        exchange = Exchange(
-            self._connected(), session.dialect, session.timeouts, session.wall_offset,
-            leave_s=leave_s, echo=session.dialect.echo(messages), reason_due=session.reason_due,
-        )  # fmt: skip
-        asked = Asked(
-            id=session.next_request_id(),
-            scenario=self.scenario,
-            kind=prompt.kind,
-            user=self.number,
-            step=self.step,
-            tokens_asked=prompt.tokens_asked,
-            max_tokens=max_tokens,
-            think_s=self.thought,
-            in_flight=session.ledger.in_flight + 1,
-            conversation=None if turn is None else self.conversations,
-            turn=turn,
-            adapter=self.adapter,
-            planned=self.arrival.planned if self.arrival else None,
-            waited=self.arrival.waited if self.arrival else False,
-        )
+        first: float | None = None
+        for attempt in itertools.count(1):
+            session.gate.wait()
+            exchange = Exchange(
+                self._connected(), session.dialect, session.timeouts, session.wall_offset, first=first,
+                leave_s=leave_s, echo=session.dialect.echo(messages), reason_due=session.reason_due,
+            )  # fmt: skip
+            first = exchange.first_start
+            asked = Asked(
+                id=session.next_request_id(),
+                scenario=self.scenario,
+                kind=prompt.kind,
+                user=self.number,
+                step=self.step,
+                tokens_asked=prompt.tokens_asked,
+                max_tokens=max_tokens,
+                think_s=self.thought if attempt == 1 else None,
+                in_flight=session.ledger.in_flight + 1,
+                conversation=None if turn is None else self.conversations,
+                turn=turn,
+                adapter=self.adapter,
+                planned=self.arrival.planned if self.arrival and attempt == 1 else None,
+                waited=self.arrival.waited if self.arrival and attempt == 1 else False,
+                attempt=attempt,
+            )
+            record, wait_s = self._send(exchange, request, asked)
+            if wait_s is None:
+                break
+            gevent.sleep(wait_s)
+        self._back_off(record)
+        return Reply(record, "".join(exchange.answer.text))
+
+    def _send(self, exchange: Exchange, request: bytes, asked: Asked) -> tuple[Record, float | None]:
+        """One attempt, booked however it ends; seconds until the next one, None where there is none."""
+        session, wait_s = self.session, None
         session.ledger.begin(asked.opened(exchange.start + session.wall_offset))
         try:
             exchange.run(request)
+            wait_s = wait_before_retry(exchange, asked, session)
         finally:
             session.reason_due = session.reason_due or exchange.answer.finish_reason is not None
-            record = record_of(exchange, asked, session)
+            record = record_of(exchange, asked, session, retried=wait_s is not None)
             session.ledger.end(record, exchange.tokens)
             self._tell_locust(record, exchange.answer.size)
-        self._back_off(record)
-        return Reply(record, "".join(exchange.answer.text))
+        return record, wait_s
 
     def _await_moment(self) -> None:
         """Be ready a little early, and begin when the schedule says, or when the pause is over; say how long it was."""

@@ -56,6 +56,20 @@ def test_degenerate_answers_are_told(tmp_path: Path) -> None:
     assert said(found, "degenerate")[0].startswith("100% of the answers are degenerate")
 
 
+def test_retries_are_told_and_none_without(tmp_path: Path) -> None:
+    def third_again(record: Record) -> Record:
+        again = not int(record.id.removeprefix("w1-")) % 3
+        return replace(record, attempts=2, felt_s=7.0) if again else record
+
+    (note,) = said(analysis(tmp_path / "again", third_again), "retries")
+    total = sum(1 for _ in (tmp_path / "again" / "run" / "requests.csv").open()) - 1
+    assert note.startswith(
+        f"numbers include retries: {total // 3:,} of {total:,} requests are second or later attempts"
+    )
+    assert "took their users 7 s at the median" in note
+    assert said(analysis(tmp_path / "once", lambda record: record), "retries") == []
+
+
 def test_another_model_inside_a_run_is_told(tmp_path: Path) -> None:
     def answered(record: Record) -> Record:
         return replace(record, model_answered="small" if record.started_at % 100 > 90 else "large")

@@ -63,6 +63,7 @@ def test_conversations_are_counted_once_and_those_a_failed_turn_ended() -> None:
         {"repeat": 2.0, "user": 1.0, "conversation": 2.0, "turn": 1.0},
         {"repeat": 1.0, "user": 2.0, "conversation": 2.0, "turn": 3.0, "status": "cut"},
         {"repeat": 1.0, "user": 3.0, "status": "failed"},
+        {"repeat": 2.0, "user": 1.0, "conversation": 2.0, "turn": 2.0, "status": "failed", "flags": "retried"},
     ]
     assert workload.conversations(ended(*rows)) == (4, 1)
     assert workload.conversations(ended({"status": "failed"})) == (None, None)

@@ -50,7 +50,9 @@ def ended(*records: Record) -> list[list[Any]]:
     return [each.values() for each in records]
 
 
-def session_of(workers: int = 1, index: int = 0, offset: float = 0.0, key_variable: str | None = None) -> Session:
+def session_of(
+    workers: int = 1, index: int = 0, offset: float = 0.0, key_variable: str | None = None, retries: int = 0
+) -> Session:
     """The session of worker `index` of `workers`."""
     work = Work(
         host="http://target:8000", model="m", run_id="run", seed=1, prompt_tokens="50-200", max_tokens="64-448",
@@ -58,6 +60,6 @@ def session_of(workers: int = 1, index: int = 0, offset: float = 0.0, key_variab
         settings={}, adapters=[], session_header=None, long_context_tokens="2048-8192", turns="2-6", mix={},
         arrival="poisson", abandon=None, dataset=None, api="openai-chat", path=None, stream=True, include_usage=True,
         context_limit=None, workers=workers, key_variable=key_variable,
-        timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0},
+        retries=retries, timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0},
     )  # fmt: skip
     return Session(work, f"w{index}", index, offset)
