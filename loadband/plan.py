@@ -83,6 +83,8 @@ class Plan:
     """Whether `levels` are but the first one, and the climb goes on until the optimum is passed."""
     find: str | None = None
     """Limits whose highest level is searched for, from the first of `levels` on."""
+    baseline: bool = False
+    """Whether one level is held again and again, to know by how much a next run may differ."""
 
     @property
     def chooses(self) -> bool:

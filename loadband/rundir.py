@@ -12,9 +12,10 @@ Keys of `run.json`: `schema tool python locust gevent run_id started ended how` 
 `target_lost`, `workers_lost` (none was left), `unwritable`), `host api path model` (target, credentials removed),
 `scenarios` (list of names), `mix` (scenario -> weight), `prompts` (hash of the pools), `sampling` (`max_tokens
 temperature ignore_eos`), `prompt_tokens long_context_tokens turns think_time seed nonce`, `plan` (null, or `levels
-rates arrival hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost until_failure refine grows find` with
-`hold` = `auto`, `90s` or `256req`, and null for an automatic time; an open loop has `rates` in requests/s and no
-`levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low n_slo_high levels holds complete`, users),
+rates arrival hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost until_failure refine grows find
+baseline` with `hold` = `auto`, `90s` or `256req`, and null for an automatic time; an open loop has `rates` in
+requests/s and no `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low n_slo_high levels holds
+complete`, users),
 `slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value),
 `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `workers` (list of `name
 host cores clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of

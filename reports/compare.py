@@ -15,9 +15,9 @@ from loadband.analysis.locust_files import prefix_of
 from loadband.analysis.operating_value import Factor
 from loadband.analysis.regression_gate import FAILED, UNDECIDED, Ruling, parse_gates, rulings
 from loadband.analysis.side import Side, side_of_results, side_of_run
+from loadband.analysis.significant import number
 from loadband.analysis.thresholds import Thresholds, parse_thresholds
 from loadband.analysis.tool_results import is_results
-from loadband.analysis.verdict_json import number
 from loadband.errors import ExitCode, UsageError
 from reports.arguments import Parser, add_threshold, seconds
 from reports.compare_text import print_comparison

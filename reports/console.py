@@ -17,6 +17,7 @@ from loadband.analysis.curve import throughput
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
+from reports.baseline import look_at
 from reports.cells import NOTHING
 from reports.narrow import Column, fitted, table_of
 from reports.output import report_console
@@ -166,6 +167,7 @@ def _remarks(analysis: Analysis) -> list[str]:
     faults = [f"{level.name}: {'; '.join(level.grade.faults)}" for level in verdict.levels if not level.grade.valid]
     more = len(faults) - MOST_REASONS
     lines += faults[:MOST_REASONS] + ([f"... and {more} more levels that are not valid"] if more > 0 else [])
+    lines += [f"Look at {sentence}" for sentence in look_at(verdict)]
     unknown = sorted({word for level in verdict.levels for word in level.grade.undecided})
     unchecked = sorted({word for level in verdict.levels for word in level.grade.not_checked})
     if unknown:

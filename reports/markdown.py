@@ -11,6 +11,8 @@ from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
 from reports import cells
+from reports.baseline import HEADERS as BASELINE_HEADERS
+from reports.baseline import baseline_rows, look_at
 from reports.how_sure import cost_table, how_sure
 from reports.parts import (
     ADAPTER_HEADERS,
@@ -52,7 +54,7 @@ COLUMNS: tuple[tuple[str, str, float, str | int], ...] = (
 )
 """Header, column of the step table, factor, format or number of digits. Columns empty at every level are left out."""
 
-OF_TEXT = ("scenario", "adapter", "class", "first at", "first sentence", "ended by", "cache")
+OF_TEXT = ("number", "scenario", "adapter", "class", "first at", "first sentence", "ended by", "cache")
 
 SHOWN_OF_RUN = (
     "host", "model", "api", "how", "labels", "server_args", "scenarios", "mix", "prompt_tokens", "long_context_tokens",
@@ -66,7 +68,7 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     verdict = analysis.verdict
     parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(analysis)]
     pictures = [f"![{caption}]({path})" for caption, path in figures]
-    parts += [*pictures[:1], "## Levels", _table(verdict), *_causes(verdict), *_work(verdict)]
+    parts += [*pictures[:1], "## Levels", _table(verdict), *_baseline(verdict), *_causes(verdict), *_work(verdict)]
     parts += _by_level("## Scenarios", SCENARIO_HEADERS, scenario_rows, verdict)
     parts += [*_by_level("## LoRA adapters", ADAPTER_HEADERS, adapter_rows, verdict), *_turns(verdict)]
     shown = shown_level(verdict)
@@ -112,6 +114,14 @@ def _table(verdict: Verdict) -> str:
         worth = "yes" if level.grade.valid else "client-limited" if level.grade.client_limited else "**no**"
         lines.append(f"| {' | '.join([*row, level.remark, worth, ', '.join(level.grade.marks).replace('_', ' ')])} |")
     return "\n".join(lines)
+
+
+def _baseline(verdict: Verdict) -> list[str]:
+    """Within what a next run lies, and where to look when that is too wide."""
+    if verdict.baseline is None or not verdict.baseline.numbers:
+        return []
+    table = _rows(BASELINE_HEADERS, baseline_rows(verdict.baseline, verdict))
+    return ["## Baseline", table, *_list("## What to look at in the environment", look_at(verdict))]
 
 
 def _causes(verdict: Verdict) -> list[str]:

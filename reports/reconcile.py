@@ -16,8 +16,8 @@ from loadband import rundir
 from loadband.analysis.level import people
 from loadband.analysis.peers import METRICS, Reading
 from loadband.analysis.reconcile import Reconciled, reconcile
+from loadband.analysis.significant import number
 from loadband.analysis.thresholds import parse_thresholds
-from loadband.analysis.verdict_json import number
 from reports import cells
 from reports.arguments import Parser, add_threshold
 from reports.output import printing, report_console

@@ -10,6 +10,7 @@ from loadband.analysis.regions import Operating
 from loadband.analysis.verdict import Verdict
 from loadband.analysis.verdict_json import pressure
 from reports import cells
+from reports.baseline import baseline_sentences
 from reports.people import between, users, whole
 from reports.sureness import edges, firsts, repeated_at_the_end, slo_span, sureness
 from reports.units import named, spoken, unit
@@ -48,6 +49,8 @@ def summary(verdict: Verdict, *, own: bool = True) -> list[str]:
         return [f"Refused: {verdict.refused}."]
     if not verdict.levels:
         return ["No level was held: give --steps 1,2,4,8,16 for a ladder, or -u N for one level."]
+    if verdict.baseline is not None:
+        return [*baseline_sentences(verdict), *_slo(verdict)]
     if len({level.users for level in verdict.levels}) == 1:
         return [*_single(verdict, own=own), *_slo(verdict)]
     answers = (_best(verdict), sureness(verdict), _regions(verdict), _failure(verdict))

@@ -166,6 +166,12 @@ def _blind(files: RunFiles) -> bool:
     return files.requests.empty and (files.seconds.empty or bool(files.seconds["started"].sum() > 0))
 
 
+def _baseline(plan: dict[str, Any]) -> int | None:
+    """How often the level of a baseline was to be held; None of another plan."""
+    repeats = plan.get("repeats")
+    return int(repeats) if plan.get("baseline") is True and isinstance(repeats, int | float) else None
+
+
 def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
     plan = files.run.get("plan") or {}
     missing = missing_steps(files)
@@ -174,6 +180,7 @@ def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
     return Facts(
         ladder=search is None and max(planned, len({level.users for level in levels})) > 1,
         search=search,
+        baseline=_baseline(plan),
         target_lost=files.run.get("how") == TARGET_LOST,
         causes=causes_of(files),
         blind=_blind(files) or (not levels and bool(missing)),

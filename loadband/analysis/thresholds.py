@@ -81,6 +81,10 @@ class Thresholds:
     """Pieces that a hold is cut into at least, else batch means are used."""
     noise_e2e: float = 6.0
     """Mean E2E that a hold must last for its noise to be trusted."""
+    baseline_x_cv: float = 0.03
+    """Holds of a baseline whose tokens/s vary by more are of a place that is not fit to measure in."""
+    baseline_ttft_cv: float = 0.15
+    """The same of TTFT p95."""
 
     @property
     def replicate_count(self) -> int:
@@ -103,7 +107,10 @@ RANGES: dict[str, tuple[float, float, str]] = {
     **dict.fromkeys(("small_gain", "saturation_decline", "error_limit", "error_certain"), (0, 0.99, "a share")),
     **dict.fromkeys(("little_low", "little_low_mark"), (0, 1, "a ratio")),
     **dict.fromkeys(("little_high_mark", "little_high"), (1, 100, "a ratio")),
-    **dict.fromkeys(("tokens_disagree", "table_tokens_disagree", "drift", "repeats_cv"), (0, 10, "a relative change")),
+    **dict.fromkeys(
+        ("tokens_disagree", "table_tokens_disagree", "drift", "repeats_cv", "baseline_x_cv", "baseline_ttft_cv"),
+        (0, 10, "a relative change"),
+    ),
     **dict.fromkeys(("mix_points", "output_ratio", "wave_autocorrelation"), (0, 1, "a share")),
     **dict.fromkeys(("cpu_client_limited", "lag_ttft_share", "lag_itl_share"), (0, 10, "a share")),
     **dict.fromkeys(("saturation_reach", "cold_ttft_factor", "wave_fano", "grid_gain"), (1, 1e6, "a factor")),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from loadband.analysis.advice import levels_to_add
+from loadband.analysis.baseline import Baseline, baseline_of
 from loadband.analysis.book_end import BookEnd, book_end_of
 from loadband.analysis.causes import Cause
 from loadband.analysis.confidence import confidence_of
@@ -72,6 +73,8 @@ class Verdict:
     """Why requests failed."""
     search: Search | None = None
     """What `--find` found."""
+    baseline: Baseline | None = None
+    """What `--baseline` found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ class Facts:
     price: Price | None = None
     causes: tuple[Cause, ...] = ()
     search: Search | None = None
+    baseline: int | None = None
+    """How often one level was to be held to know its noise; None of another run."""
 
 
 def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
@@ -139,6 +144,7 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         notes=(*([facts.search.sentence()] if facts.search else []), *failure.notes, *_assumed(curve)),
         causes=facts.causes,
         search=facts.search,
+        baseline=None if facts.baseline is None else baseline_of(levels, metric, facts.baseline, limits),
     )
     verdict = replace(verdict, exit_code=_exit_code(verdict, facts))
     return spoken_in_rates(verdict) if is_open(levels) else verdict
@@ -236,6 +242,7 @@ def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
         or facts.workers_lost
         or facts.gate_unread
         or (facts.search and not facts.search.complete)
+        or (facts.baseline is not None and not (verdict.baseline and verdict.baseline.stands))
         or (facts.ladder and (untold or (limited and operating.status != "found")))
         or (UNDECIDED in results and MISSED not in results)
     ):

@@ -2,10 +2,9 @@
 
 Knows: keys, rounding. Must not know: where it is written. Numbers are floats of six significant digits or null, keys
 are never absent, one set of status words is used everywhere. 1 (2026-11): first; intervals, `noise`, `book_end`, costs,
-`search` added.
+`search`, `baseline` added.
 """
 
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -13,15 +12,12 @@ from loadband.analysis.breakdown import AdapterPart, ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
 from loadband.analysis.intervals import Interval
 from loadband.analysis.level import NUMBER_COLUMNS, Level
+from loadband.analysis.purpose_json import baseline_json
 from loadband.analysis.rates import AXIS, is_open
+from loadband.analysis.significant import number
 from loadband.analysis.verdict import Verdict
 
 SCHEMA = 1
-
-
-def number(value: float | None) -> float | None:
-    """Six significant digits; unknown and not finite are null."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
@@ -135,6 +131,9 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "thresholds": {name: number(value) for name, value in verdict.thresholds.as_dict().items()},
         "notes": list(verdict.notes),
         "search": None if verdict.search is None else asdict(verdict.search),
+        "baseline": None
+        if verdict.baseline is None
+        else _at(verdict, verdict.baseline.users) | baseline_json(verdict.baseline),
     }
 
 

@@ -13,6 +13,7 @@ from loadband.load.arrivals import parse_arrival, recorded_rate
 from loadband.load.dialects import DIALECTS
 from loadband.load.exchange import Timeouts
 from loadband.load.plans import chosen_plan
+from loadband.load.purposes import check_purpose, purpose_of
 from loadband.load.rates import parse_rates
 from loadband.plan import Hold, Plan
 from loadband.slo import LATENCIES, parse_slo
@@ -37,6 +38,7 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
         "stop_when_lost": options.on_target_loss == "stop",
         "until_failure": options.until_failure,
         "shedding_fails": not _limits_latency(options.slo),
+        **purpose_of(options),
     }
     if options.until_failure and options.on_target_loss == "continue":
         raise UsageError("--until-failure takes a lost target for a failure: leave out --on-target-loss continue")
@@ -95,7 +97,8 @@ def _limits_latency(slo: str | None) -> bool:
 
 
 def _checked(asked: Plan, slo: str | None) -> Plan:
-    """The plan, when it has every level that the SLO wants to be judged at. Raises UsageError."""
+    """The plan, when its levels suit its purpose and the SLO wants no others. Raises UsageError."""
+    check_purpose(asked)
     for limit in parse_slo(slo) if slo else ():
         tested, unit = (asked.rates, "requests/s") if asked.rates else (asked.levels, "users")
         if limit.users is not None and limit.users not in tested:

@@ -19,6 +19,7 @@ from loadband.load.declaring import add as _add
 from loadband.load.declaring import checked
 from loadband.load.dialects import DIALECTS
 from loadband.load.prompt_options import add_prompt_options
+from loadband.load.purpose_options import add_purposes
 from loadband.load.retries import parse_retries
 from loadband.load.scenario_options import parse_temperature
 
@@ -158,6 +159,7 @@ def _add_plan(group: Any) -> None:
         "on until one is broken, halves to a bracket of 10 %%, holds a level up to three times until its interval "
         "excludes the limit. In place of --steps and --slo",
     )  # fmt: skip
+    add_purposes(group)
     _add(
         group, "on-target-loss", choices=["stop", "continue"], default="stop",
         help="when the target goes away: end the run, or go on and wait for it. Default stop",

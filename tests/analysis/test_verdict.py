@@ -5,8 +5,9 @@ import pytest
 
 from loadband.analysis.analyse import analyse_run
 from loadband.analysis.level import Grade
+from loadband.analysis.significant import number
 from loadband.analysis.verdict import Facts
-from loadband.analysis.verdict_json import as_json, number, pressure
+from loadband.analysis.verdict_json import as_json, pressure
 from loadband.errors import ExitCode
 from tests.analysis.build_run import Build, Server, build_run
 from tests.analysis.make_levels import LIMITS, ladder, level, outage, verdict_of

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| (?P<situation>[^|]+) \| (?P<code>[0-4]) \|$", re.MULTILINE)
 BUILD = Build(levels=(2, 4, 8, 16, 32), hold_s=30.0, server=Server(slots=8))
 ONE = Build(levels=(8,), hold_s=30.0)
+AGAIN = replace(ONE, repeats=3, run={"plan": {"levels": [8], "repeats": 3, "baseline": True}})
 SOUND = "users,output_tok_s\n1,100\n2,198\n4,380\n8,760\n16,1430\n32,1460\n"
 
 Arguments = list[str]
@@ -123,6 +124,7 @@ SITUATIONS: dict[str, Callable[[Path], Arguments]] = {
     "the requests of the run are not on record": no_request_on_record,
     "the SLO of `run.json` cannot be read": of_run(replace(BUILD, run={"slo": 5})),
     "the one level asked for is not valid": of_run(replace(ONE, users_shown={8: 5})),
+    "the holds of a baseline differ too much, or one is not valid": of_run(AGAIN, "--threshold", "baseline_ttft_cv=0"),
     "most levels contradict themselves, or come from several builds": of_table(
         "users,req_s,build\n1,1,a\n2,2,a\n4,4,b\n"
     ),
@@ -138,6 +140,7 @@ SITUATIONS: dict[str, Callable[[Path], Arguments]] = {
         replace(BUILD, levels=(2, 4, 6, 8, 16, 32), change=gone_from(LAST_LEVEL_S), run={"how": "target_lost"})
     ),
     "one level was asked for, and it is valid": of_run(ONE),
+    "a baseline whose holds are alike": of_run(AGAIN),
     "a run that is still growing, or was killed, with levels enough": still_growing,
 }
 

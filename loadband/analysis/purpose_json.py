@@ -1,0 +1,26 @@
+"""What plans with a purpose found, as `verdict.json` has it.
+
+Knows: keys. Must not know: how it was found, where it is written.
+"""
+
+from typing import Any
+
+from loadband.analysis.baseline import Baseline
+from loadband.analysis.significant import number
+
+
+def baseline_json(baseline: Baseline) -> dict[str, Any]:
+    """All keys but the level's."""
+    return {
+        "asked": float(baseline.asked),
+        "holds": float(baseline.holds),
+        "stands": baseline.stands,
+        "factor": number(baseline.factor),
+        "numbers": [
+            {"name": each.name}
+            | {key: number(getattr(each, key)) for key in ("mean", "deviation", "cv", "half", "low", "high")}
+            for each in baseline.numbers
+        ],
+        "exceeded": list(baseline.exceeded),
+        "look_at": list(baseline.look_at),
+    }
