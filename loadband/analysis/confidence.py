@@ -49,7 +49,7 @@ def confidence_of(
 
 def _doubts(valid: Sequence[Level], sure: Certainty, book_end: BookEnd | None) -> list[str]:
     marked = [f"{mark} at {level.users:g}" for level in valid for mark in level.grade.marks if mark in LOWERING]
-    told = [_few(marked)] if marked else []
+    told = [_few(list(dict.fromkeys(marked)))] if marked else []
     if sure.too_short:
         told.append(f"too short to trust at {_few([f'{users:g}' for users in sure.too_short])}")
     if book_end is not None and book_end.drifted:
