@@ -13,11 +13,10 @@ from enum import StrEnum
 from loadband.load.course import Climb, Course, Held
 from loadband.load.courses import course_of
 from loadband.load.failure_watch import FailureWatch
+from loadband.load.holding import is_over, settle_s
 from loadband.load.step import Action, EndedBy, Sight, Step
-from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S, FAILURES_THAT_TELL, stands_still
-from loadband.plan import Hold, Plan
+from loadband.plan import Plan
 
-SETTLE_AT_LEAST_S = 2.0
 WARMUP_AT_MOST_S = 60.0
 
 LEAD_S, FIRST_LEAD_S = 0.5, 1.5
@@ -179,15 +178,15 @@ class Ladder:
             step.reached_at = sight.now
             self._settled_from = sight.now + (self._spread_s if step.first < step.target else 0.0)
         if step.hold_from is None:
-            if sight.now < self._settled_from + self._settle_s(step, sight):
+            if sight.now < self._settled_from + settle_s(self.plan, step, sight):
                 return
             step.hold_from = sight.now
             self._ok_before, self._ended_before, self._failed_before = sight.ok, sight.ended, sight.failed
             self._over_since = None
-        elif (reason := self._hold_is_over(step, sight)) and not self._loss_may_show(sight):
-            confirmed = self.plan.until_failure and self._watch.confirms(
-                sight.ok - self._ok_before, sight.failed - self._failed_before
-            )
+            return
+        ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
+        if (reason := is_over(self.plan, step, sight, ok, ended)) and not self._loss_may_show(sight):
+            confirmed = self.plan.until_failure and self._watch.confirms(ok, sight.failed - self._failed_before)
             self._next_after(step, sight, EndedBy.FAILURE if confirmed else reason)
 
     def _loss_may_show(self, sight: Sight) -> bool:
@@ -199,27 +198,6 @@ class Ladder:
 
     def _ramp_s(self, step: Step) -> float:
         return step.target / self.ramp_users_s if self.ramp_users_s else 0.0
-
-    def _settle_s(self, step: Step, sight: Sight) -> float:
-        """Auto: one E2E p95, at least 2 s; while nothing has ended there is no E2E, and waiting goes on."""
-        if self.plan.settle_s is not None:
-            return self.plan.settle_s
-        if sight.e2e_p95_s is None:
-            return SETTLE_AT_LEAST_S if sight.ended >= max(step.target, FAILURES_THAT_TELL) else self.plan.max_hold_s
-        return max(sight.e2e_p95_s, SETTLE_AT_LEAST_S)
-
-    def _hold_is_over(self, step: Step, sight: Sight) -> EndedBy | None:
-        held = sight.now - (step.hold_from or 0.0)
-        ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
-        hold: Hold = self.plan.hold
-        if hold.seconds is not None:
-            return EndedBy.HOLD if held >= hold.seconds else None
-        if hold.requests is not None:
-            if ended >= hold.requests:
-                return EndedBy.HOLD
-        elif held >= AUTO_HOLD_AT_LEAST_S and stands_still(step, ok, ended, sight.tokens_by_second):
-            return EndedBy.HOLD
-        return EndedBy.MAX_HOLD if held >= self.plan.max_hold_s else None
 
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
