@@ -81,6 +81,8 @@ class Plan:
     """Whether levels around the optimum follow."""
     grows: bool = False
     """Whether `levels` are but the first one, and the climb goes on until the optimum is passed."""
+    stop_when: str | None = None
+    """Guards that end the plan, as written."""
     find: str | None = None
     """Limits whose highest level is searched for, from the first of `levels` on."""
     baseline: bool = False

@@ -27,7 +27,7 @@ from loadband.slo import Limit
 TARGET_LOST = "target_lost"
 """How a run, or a step, ended when the target stopped answering."""
 
-CUT_SHORT = ("stopped", "worker_lost")
+CUT_SHORT = ("stopped", "worker_lost", "guard")
 """How a step ended whose hold was broken off."""
 
 

@@ -17,15 +17,17 @@ from locust.env import Environment
 from loadband.errors import LoadbandError
 from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
-from loadband.load.hold_tally import HoldTally
-from loadband.load.ladder import FIRST_LEAD_S, Ladder, Phase
+from loadband.load.guard_post import GuardPost
+from loadband.load.hold_tally import tally_of
+from loadband.load.ladder import Ladder, Phase
 from loadband.load.locust_tables import LocustTables
+from loadband.load.marks import mark_of, warmup_mark
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
 from loadband.load.roll import Roll
 from loadband.load.run_json import run_of
 from loadband.load.search import answer_of
-from loadband.load.session import StepMark, Work
+from loadband.load.session import Work
 from loadband.load.sighting import sight_of
 from loadband.load.step import Action, EndedBy, Sight, Step
 from loadband.plan import Plan
@@ -33,7 +35,7 @@ from loadband.record import Status
 from loadband.rundir import LOCUST_PREFIX, RunDirectory
 from loadband.slo import parse_slo
 
-LOST_TARGET, LOST_WORKERS, FAILURE = "target_lost", "workers_lost", "failure"
+LOST_TARGET, LOST_WORKERS, FAILURE, GUARD = "target_lost", "workers_lost", "failure", "guard"
 
 SPAWN_PER_SECOND = 100.0
 """Users that Locust spawns per second and worker without a warning; their starts are spread by the users themselves."""
@@ -52,6 +54,7 @@ class Conductor:
         *,
         clock: Callable[[], float] = time.time,
         between_passes: Callable[[], None] = lambda: None,
+        guards: GuardPost | None = None,
     ) -> None:
         """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves.
 
@@ -63,6 +66,8 @@ class Conductor:
         self._progress = console
         self._failed_before = 0
         self._between_passes = between_passes
+        self._guards = guards or GuardPost(None)
+        self._guarded = False
         self._pass = 1
         self.workers_gone = 0
         """Workers that died or left while the test ran."""
@@ -92,7 +97,13 @@ class Conductor:
             **run_of(work, found, self.plan), **run, "started": self._clock(), "ended": None, "how": None, "workers": []
         }  # fmt: skip
         directory.write_run(self._run)
-        self.pen = Pen(directory, tells_users=not (self.plan and self.plan.rates), tally=self._tally())
+        self.pen = Pen(
+            directory,
+            tells_users=not (self.plan and self.plan.rates),
+            tally=tally_of(self.plan),
+            shown=self._guards.add,
+        )
+        self._guards.begin()
         self._tables = LocustTables(self._environment, path / LOCUST_PREFIX)
         self._send(WORK, asdict(work))
         self._ticker = gevent.spawn(self._tick_each_second)
@@ -118,6 +129,7 @@ class Conductor:
             raise RuntimeError("a ladder was looked at in a run without a plan")
         now = self._clock()
         before, phase, climb = ladder.current, ladder.phase, ladder.climb
+        self._look_at_the_guards(now)
         sight = self._sight(now)
         action = ladder.look(sight)
         if action.ended is not None:
@@ -131,13 +143,14 @@ class Conductor:
             self.pen.tally.begin(now)
             self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
-            self._send(STEP, asdict(self._warmup_mark(action, now)))
+            self._send(STEP, asdict(warmup_mark(ladder, action.users, now)))
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
         if self.plan is not None and self.plan.find is not None and action.ended is not None:
             self._run["search"] = answer_of(ladder.held, parse_slo(self.plan.find)).as_json()
         if action.finished and self._run.get("how") is None:
-            self._run["how"] = LOST_TARGET if self.pen.target_lost else FAILURE if ladder.failed else "plan"
+            ended = GUARD if self._guarded else FAILURE if ladder.failed else "plan"
+            self._run["how"] = LOST_TARGET if self.pen.target_lost else ended
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)), progress.moment_of(ladder, sight))
         return action
 
@@ -180,6 +193,8 @@ class Conductor:
             self._ticker.kill()
         if self._roll is not None:
             self._roll.dismiss()
+        self._guards.end()
+        self._run["guards"] = self._guards.rows()
         now = self._clock()
         if self.workers_gone and not self.pen.workers:
             how = LOST_WORKERS
@@ -195,11 +210,6 @@ class Conductor:
         with contextlib.suppress(OSError):
             self._directory.write_run({**self._run, "ended": now})
 
-    def _tally(self) -> HoldTally:
-        """What the ladder's course is told of a hold."""
-        limits = parse_slo(self.plan.find) if self.plan and self.plan.find else ()
-        return HoldTally(limits, shedding_fails=self.plan is None or self.plan.shedding_fails)
-
     def _sight(self, now: float) -> Sight:
         return sight_of(
             self.pen, self.ladder.current if self.ladder else None, now,
@@ -207,7 +217,14 @@ class Conductor:
             shed_counts=self.plan is None or self.plan.shedding_fails,
             scenarios=self._scenarios,
             workers_gone=self.workers_gone,
+            guarded=self._guarded,
         )  # fmt: skip
+
+    def _look_at_the_guards(self, now: float) -> None:
+        fired = self._guards.look(now)
+        if fired is not None and not self._guarded:
+            self._guarded = True
+            self._progress.say(f"{fired.sentence()}: the run ends here (--stop-when)")
 
     def _told(self, sight: Sight) -> progress.Told:
         """What the console says of the level in force."""
@@ -230,11 +247,6 @@ class Conductor:
             self._progress.say(
                 f"a failure is confirmed at level {step.rate or step.target:g}: no further level (--until-failure)"
             )
-
-    def _warmup_mark(self, action: Action, now: float) -> StepMark:
-        """The mark of the warm-up: of an open loop at the first level's rate."""
-        rate = self.plan.rates[0] if self.plan and self.plan.rates else None
-        return StepMark(target=action.users, warmup=True, rate=rate, starts_at=now + FIRST_LEAD_S)
 
     def _move_gate(self, is_open: bool) -> None:
         self._gate_open = is_open
@@ -271,11 +283,3 @@ class Conductor:
             self._progress.say(f"cannot write to {self.path} ({error.strerror}): the run ends, what is there is kept")
             if self._environment.runner is not None:
                 gevent.spawn(self._environment.runner.quit)
-
-
-def mark_of(step: Step, spread_s: float) -> StepMark:
-    """What the users' processes need to know of a step."""
-    return StepMark(
-        step.step, step.repeat, step.first, step.target, spread_s,
-        level=step.level, rate=step.rate, starts_at=step.starts_at or 0.0,
-    )  # fmt: skip

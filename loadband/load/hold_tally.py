@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadband.load.course import Held, Kept
+from loadband.plan import Plan
 from loadband.record import RECORD_COLUMNS, FailureClass, Status
-from loadband.slo import SHARES, Limit
+from loadband.slo import SHARES, Limit, parse_slo
 
 _COLUMN = {name: place for place, name in enumerate(RECORD_COLUMNS)}
 
@@ -88,3 +89,9 @@ class HoldTally:
             seconds=now - self._from, ok=self._ok, failed=self._failed, tokens=self._tokens,
             e2e_sum_s=self._e2e_sum_s, kept=tuple(sums.kept() for sums in self._sums),
         )  # fmt: skip
+
+
+def tally_of(plan: Plan | None) -> HoldTally:
+    """What the course of a plan is told of its holds."""
+    limits = parse_slo(plan.find) if plan and plan.find else ()
+    return HoldTally(limits, shedding_fails=plan is None or plan.shedding_fails)

@@ -99,6 +99,8 @@ class Ladder:
             self._start(sight)
         if sight.target_lost and self.plan.stop_when_lost and self.phase in (Phase.WARMUP, Phase.CLIMB):
             self._give_up(sight.now, EndedBy.TARGET_LOST)
+        elif sight.guarded and self.phase in (Phase.WARMUP, Phase.CLIMB):
+            self._give_up(sight.now, EndedBy.GUARD)
         if sight.workers_gone > self._workers_gone:
             self._workers_gone = sight.workers_gone
             self._lose_users(sight)

@@ -37,6 +37,7 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
         "warmup_s": plan.parse_warmup(options.warmup),
         "stop_when_lost": options.on_target_loss == "stop",
         "until_failure": options.until_failure,
+        "stop_when": options.stop_when,
         "shedding_fails": not _limits_latency(options.slo),
         **purpose_of(options),
     }
@@ -54,6 +55,8 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
         if options.class_picker:
             raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
         return _checked(Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common), options.slo)
+    if not options.headless and options.stop_when:
+        raise UsageError("--stop-when ends a plan, and here Start and Stop say how long: give --steps, or --headless")
     if not options.headless:
         return None
     if options.run_time and options.hold != "auto":

@@ -12,14 +12,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from loadband import plan, slo
-from loadband.errors import UsageError
-from loadband.load import arrivals, distribution, leaving, plans, rates, trace_columns
+from loadband import plan
+from loadband.load import distribution, leaving, trace_columns
+from loadband.load.connection import parse_address
 from loadband.load.declaring import add as _add
 from loadband.load.declaring import checked
 from loadband.load.dialects import DIALECTS
+from loadband.load.plan_options import add_plan_options, positive_duration
 from loadband.load.prompt_options import add_prompt_options
-from loadband.load.purpose_options import add_purposes
 from loadband.load.retries import parse_retries
 from loadband.load.scenario_options import parse_temperature
 
@@ -47,6 +47,7 @@ class Frozen:
     reset_cache: bool
     user_classes: tuple[str, ...]
     path: str | None
+    server_metrics: tuple[str, ...]
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "Frozen":
@@ -62,14 +63,8 @@ class Frozen:
             reset_cache=options.reset_cache,
             user_classes=tuple(options.user_classes or ()),
             path=options.path,
+            server_metrics=tuple(options.server_metrics or ()),
         )
-
-
-def _positive(text: str) -> float:
-    seconds = plan.parse_duration(text)
-    if seconds <= 0:
-        raise UsageError(f"'{text}': write a time above 0 s")
-    return seconds
 
 
 def _temperature(text: str) -> float:
@@ -84,7 +79,7 @@ def _path(text: str) -> str:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every option, and bind Locust's ports to this machine unless asked otherwise."""
-    _add_plan(parser.add_argument_group("Loadband: load plan"))
+    add_plan_options(parser.add_argument_group("Loadband: load plan"))
     _add_requests(parser.add_argument_group("Loadband: requests"))
     add_prompt_options(parser.add_argument_group("Loadband: prompts"))
     _add_timeouts(parser.add_argument_group("Loadband: time-outs and retries"))
@@ -103,78 +98,6 @@ class _BindPort(argparse._StoreAction):
     ) -> None:
         super().__call__(parser, namespace, values, option)
         namespace.master_port = values
-
-
-def _add_plan(group: Any) -> None:
-    _add(
-        group, "steps", metavar="LEVELS", type=checked(plan.parse_levels),
-        help="levels of users to climb: 1,2,4,8 or 1:64:x2 or 8:64:+8. Without it Locust ramps as usual",
-    )  # fmt: skip
-    _add(
-        group, "rates", metavar="RATES", type=checked(rates.parse_rates),
-        help="levels of an open loop in requests per second, whatever the answers do: 0.5,1,2,4 or 1:8:x2. In place "
-        "of --steps",
-    )  # fmt: skip
-    _add(
-        group, "arrival", metavar="HOW", default="poisson", type=checked(arrivals.parse_arrival),
-        help="how requests arrive at --rates: poisson (each by itself), constant (a metronome), gamma(2), bursts with "
-        "that coefficient of variation, or trace, as the data set recorded them (without --rates at their own pace). "
-        "Default poisson",
-    )  # fmt: skip
-    _add(
-        group, "hold", metavar="TIME", default="auto", type=checked(plan.parse_hold),
-        help="how long a level is measured: a time (90, 90s, 2m), a number of requests (256req), or auto: until it had "
-        "3 rounds, 30 successes and tokens/s known to 2 %%, at least 30 s. Default auto",
-    )  # fmt: skip
-    _add(
-        group, "max-hold", metavar="TIME", default="600s", type=checked(_positive),
-        help="the longest a level may take with --hold auto or ...req. Default 600s",
-    )  # fmt: skip
-    _add(
-        group, "settle", metavar="TIME", default="auto", type=checked(plan.parse_settle),
-        help="time between a level's users being there and its measurement; auto is one E2E p95, at least 2 s",
-    )  # fmt: skip
-    _add(
-        group, "warmup", metavar="TIME", default="auto", type=checked(plan.parse_warmup),
-        help="load before the first level that is kept apart; auto: until every scenario was answered once, at most "
-        "60 s; 0s for none",
-    )  # fmt: skip
-    _add(
-        group, "repeats", metavar="N", default="1", type=checked(plan.parse_repeats),
-        help="how often the levels are climbed, drained in between. Default 1",
-    )  # fmt: skip
-    _add(
-        group, "drain", metavar="TIME", default="auto", type=checked(plan.parse_drain),
-        help="how long requests in flight may take at the end of a pass; auto: until all have ended; 0s cuts them",
-    )  # fmt: skip
-    _add(
-        group, "refine", action="store_true", default=False,
-        help="after the climb drain, then hold up to four levels more around its optimum, and the optimum again; "
-        "--repeats repeats these. Without --steps the climb doubles from -u (1) on while that nearly doubles tokens/s, "
-        "then grows by 1.4, and ends when the optimum is passed. Default off",
-    )  # fmt: skip
-    _add(
-        group, "find", metavar="LIMITS", type=checked(plans.parse_find), action=slo.JoinedLimits,
-        help='search for the most users at which limits are kept: "ttft_p95<=1s,error_rate<=1%%". Doubles from -u (1) '
-        "on until one is broken, halves to a bracket of 10 %%, holds a level up to three times until its interval "
-        "excludes the limit. In place of --steps and --slo",
-    )  # fmt: skip
-    add_purposes(group)
-    _add(
-        group, "on-target-loss", choices=["stop", "continue"], default="stop",
-        help="when the target goes away: end the run, or go on and wait for it. Default stop",
-    )  # fmt: skip
-    _add(
-        group, "until-failure", action="store_true", default=False,
-        help="climb no further than the level that confirms a failure: surely (95 %%) more than 5 %% of its requests "
-        "failed, or more than 1 %% at two levels in a row. Refusals (429, 503, 529) do not count when --slo limits a "
-        "latency; what else the report calls a failure ends nothing. Each repeat climbs until its own. Default off",
-    )  # fmt: skip
-    _add(
-        group, "slo", metavar="LIMITS", type=checked(slo.parse_slo), action=slo.JoinedLimits,
-        help='limits that the run must keep: "ttft_p95<=1s@32,error_rate<=1%%"; a miss ends with exit code 1. '
-        "Given again it adds more limits",
-    )  # fmt: skip
 
 
 def _add_requests(group: Any) -> None:
@@ -256,7 +179,7 @@ def _add_timeouts(group: Any) -> None:
         ("total-timeout", "600s", "for a whole request"),
     ):
         _add(
-            group, name, metavar="TIME", default=default, type=checked(_positive),
+            group, name, metavar="TIME", default=default, type=checked(positive_duration),
             help=f"longest time {meaning}. Default {default}",
         )  # fmt: skip
     _add(
@@ -278,6 +201,11 @@ def _add_results(group: Any) -> None:
     _add(
         group, "label", metavar="KEY=VALUE", action="append", type=checked(plan.parse_label),
         help="a word to keep with the run, and to compare by: --label gpu=a100 --label max_num_seqs=64",
+    )  # fmt: skip
+    _add(
+        group, "server-metrics", metavar="URL", action="append", type=checked(parse_address),
+        help="page of metrics that --stop-when reads, of the server or of an exporter of its devices, as often as "
+        "needed. Default /metrics of the target",
     )  # fmt: skip
     _add(group, "server-args", metavar="WORDS", help="the server's start flags, to keep with the run")
     _add(

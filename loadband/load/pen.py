@@ -10,6 +10,7 @@ come, so that a kill loses at most what workers had not reported.
 
 import math
 from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,12 +76,20 @@ class Totals:
 class Pen:
     """Writes one run's files."""
 
-    def __init__(self, directory: RunDirectory, *, tells_users: bool = True, tally: HoldTally | None = None) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        tells_users: bool = True,
+        tally: HoldTally | None = None,
+        shown: Callable[[Sequence[Any]], None] | None = None,
+    ) -> None:
         """`tells_users`: whether the files say how many users there are; in an open loop nobody waits for an answer.
 
-        `tally` is shown every record.
+        `tally` is shown every record, and so is `shown`.
         """
         self.tally = tally or HoldTally()
+        self._shown = shown
         self._directory = directory
         self._tells_users = tells_users
         self.workers: dict[str, Worker] = {}
@@ -213,6 +222,8 @@ class Pen:
         for values in records:
             appender.append(values)
             self.tally.add(values)
+            if self._shown is not None:
+                self._shown(values)
             status = values[_STATUS]
             self.totals.by_status[status] += 1
             if status == Status.OK:

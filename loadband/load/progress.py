@@ -91,7 +91,7 @@ def step_line(step: Step, told: Told) -> str:
     if step.hold_from is None or step.hold_to is None:
         why = {
             EndedBy.NOT_REACHED: "its users did not come", EndedBy.TARGET_LOST: "the target went away",
-            EndedBy.WORKER_LOST: "a worker was lost",
+            EndedBy.WORKER_LOST: "a worker was lost", EndedBy.GUARD: "a guard fired",
         }  # fmt: skip
         return f"{_title(step, told)}: not measured, {why.get(EndedBy(step.ended_by or EndedBy.STOPPED), 'stopped')}"
     return f"{_title(step, told)}: {_figures(told)}, held {step.hold_to - step.hold_from:.0f} s"

@@ -22,6 +22,7 @@ def sight_of(
     shed_counts: bool,
     scenarios: AbstractSet[str],
     workers_gone: int,
+    guarded: bool,
 ) -> Sight:
     """The sight of Unix second `now`, with the step in force; `shed_counts`: a refused request counts as failed."""
     hold_from = step.hold_from if step is not None else None
@@ -41,4 +42,5 @@ def sight_of(
         unreached=pen.unreached,
         workers_gone=workers_gone,
         held=pen.tally.held(now),
+        guarded=guarded,
     )

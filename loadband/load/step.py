@@ -21,6 +21,8 @@ class EndedBy(StrEnum):
     """Its hold is whole, and with it a failure is confirmed: `--until-failure` climbs no further."""
     WORKER_LOST = "worker_lost"
     """A process died or left, and its users with it: the level is no longer what was asked for."""
+    GUARD = "guard"
+    """A guard of `--stop-when` fired: the run ends."""
     STOPPED = "stopped"
 
 
@@ -53,6 +55,8 @@ class Sight:
     """Processes that died or left since the start of the run."""
     held: Held | None = None
     """The hold in force, as far as it came."""
+    guarded: bool = False
+    """A guard fired."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ Must not know: the wire, the ladder, what a report says.
 """
 
 import argparse
-import dataclasses
 import os
 import re
 import time
@@ -25,6 +24,7 @@ from loadband.load.choice import check_settings, choose, install_users
 from loadband.load.conductor import Conductor
 from loadband.load.connection import parse_address
 from loadband.load.dataset_file import dataset_of
+from loadband.load.guard_post import GuardPost, pages_of
 from loadband.load.lengths import kinds_of
 from loadband.load.locust_patches import ask_again
 from loadband.load.option_values import plan_of, quieten_locust, timeouts_of
@@ -41,6 +41,7 @@ from loadband.load.scenario_options import parse_extra_body, settings_of
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
 from loadband.load.surroundings import unknown, variables_of
+from loadband.load.work import work_of
 from loadband.tuning.doctor.before_load import Preflight, needs_of, preflight
 
 FORKED_WITHIN_S = 60.0
@@ -113,8 +114,9 @@ class Steward:
         self._tests += 1
         self._empty_cache()
         conductor = Conductor(
-            self._environment, self._roll, self.plan, self._ramp, self._progress, between_passes=self._empty_cache
-        )
+            self._environment, self._roll, self.plan, self._ramp, self._progress, between_passes=self._empty_cache,
+            guards=self._guards(found),
+        )  # fmt: skip
         work = self._work(found)
         told = self._hand_out(found)
         conductor.begin(self._path(), work, found, words_of(self._options, work) | told | self._preflight.run_words)
@@ -234,6 +236,18 @@ class Steward:
         found.findings += self._preflight.findings
         return found
 
+    def _guards(self, found: Found) -> GuardPost:
+        """The guards of the plan; those that are blind are told."""
+        plan, key = self.plan, os.environ.get(self._key_variable() or "")
+        guards = GuardPost(
+            plan.stop_when if plan else None, pages_of(self.frozen.server_metrics, self._environment.host, key),
+            shedding_fails=plan is None or plan.shedding_fails,
+        )  # fmt: skip
+        for sentence in guards.blind():
+            self._progress.say(sentence)
+            found.findings.append(sentence)
+        return guards
+
     def _empty_cache(self) -> None:
         """Empty the server's prefix cache, where that is asked for. Raises UsageError."""
         if self.frozen.reset_cache:
@@ -254,37 +268,13 @@ class Steward:
         return self.frozen.api_key_env if self._environment.host == self.frozen.host else None
 
     def _work(self, found: Found) -> Work:
-        options = self._options
-        return Work(
+        return work_of(
+            self._options, found, self.mix,
             host=self._environment.host or "",
-            model=found.model,
             run_id=self._run_id,
-            seed=options.seed,
-            prompt_tokens=options.prompt_tokens,
-            max_tokens=options.max_tokens,
-            long_context_tokens=options.long_context_tokens,
-            turns=options.turns,
-            api=options.api,
             path=self.frozen.path,
-            stream=options.stream,
-            include_usage=found.include_usage,
-            mix=self.mix,
-            context_limit=found.context_limit,
-            think_time=options.think_time,
-            temperature=options.temperature,
-            ignore_eos=found.ignore_eos,
-            token_table=found.lengths.table.wire(),
-            nonce=options.nonce,
-            shared_prefix=int(options.shared_prefix),
-            extra_body=options.extra_body,
-            settings=settings_of(options.set or ()),
-            adapters=parse_adapters(options.adapters) if options.adapters else [],
-            session_header=options.session_header,
-            timeouts=dataclasses.asdict(timeouts_of(options)),
-            retries=int(options.retries),
             arrival=self._arrival,
             dataset=self.dataset.digest if self.dataset else None,
-            abandon=options.abandon,
             workers=max(self._roll.enlist(), 1) if self._roll is not None else 1,
             key_variable=self._key_variable(),
         )  # fmt: skip

@@ -45,6 +45,8 @@ class Run:
     """From this second on the newest requests find no server."""
     worker_gone_at: float | None = None
     """From this second on a process is gone."""
+    guarded_from: float | None = None
+    """From this second on a guard has fired."""
     comes_to: Callable[[Step], Held] | None = None
     """What a hold comes to."""
     tells: bool = True
@@ -77,6 +79,7 @@ class Run:
             warm=self.now - 1000.0 >= self.warm_after_s,
             unreached=self.unreached_from is not None and self.now >= self.unreached_from,
             target_lost=self.lost_from is not None and self.now >= self.lost_from,
+            guarded=self.guarded_from is not None and self.now >= self.guarded_from,
             workers_gone=int(self.worker_gone_at is not None and self.now >= self.worker_gone_at),
             held=None if step is None or step.hold_from is None or not self.comes_to else self.comes_to(step),
             tokens_by_second=[pattern[second % len(pattern)] for second in range(held)],

@@ -1,4 +1,4 @@
-"""A server that refuses what it has no place for: `--until-failure` ends the ladder at the level that confirms it."""
+"""What ends a ladder early: `--until-failure` where a failure is confirmed, `--stop-when` where a guard fires."""
 
 import json
 from pathlib import Path
@@ -42,3 +42,25 @@ def test_refusals_end_nothing_where_an_slo_says_what_the_accepted_must_keep(tmp_
     files = Files(tmp_path / "run")
     assert [row["ended_by"] for row in files.steps] == ["hold"] * 3
     assert files.run["how"] == "plan"
+
+
+def test_a_guard_ends_the_run_and_is_told_everywhere_and_so_is_one_that_is_blind(tmp_path: Path) -> None:
+    with serving(small(base_ms=20.0, max_num_seqs=16, blocks=24)) as server:
+        ended = run([
+            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--steps", "1,12,16", "--hold", "4s", "--no-doctor",
+            "--settle", "0s", "--warmup", "0s", "--think-time", "0", "--max-tokens", "20-40", "--prompt-tokens",
+            "20-60", "--run-dir", str(tmp_path / "run"), "--stop-when", "kv_cache>=90% for 2s", "--stop-when",
+            "device_memory>=95%,ttft_p95>=99s",
+        ])  # fmt: skip
+    files = Files(tmp_path / "run")
+    assert "the guard kv_cache>=90% for 2s fired: 0.9" in ended.err.replace("fired: 1", "fired: 0.9"), ended.err
+    assert "the guard device_memory>=95% is blind" in ended.err
+    assert [(row["target"], row["ended_by"]) for row in files.steps] == [("1", "hold"), ("12", "guard")]
+    assert set(files.statuses) == {"ok"}, "drained: nothing is cut"
+    fired, blind, silent = files.run["guards"]
+    assert (files.run["how"], fired["guard"], blind["highest"]) == ("guard", "kv_cache>=90% for 2s", None)
+    assert fired["value"] >= 0.9
+    assert fired["fired_at"] - fired["since"] >= 2
+    assert 0 < silent["highest"] < 99
+    assert "Note: the run was ended by its guard kv_cache>=90% for 2s: " in ended.out
+    assert "Note: the guard device_memory>=95% was blind" in ended.out

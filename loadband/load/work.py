@@ -1,0 +1,62 @@
+"""The users' work, from the options and what the probe found.
+
+Knows: which option becomes which part of the work. Must not know: how it travels, what is done with it.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from loadband.load.option_values import timeouts_of
+from loadband.load.probe import Found
+from loadband.load.prompt_options import parse_adapters
+from loadband.load.scenario_options import settings_of
+from loadband.load.session import Work
+
+
+def work_of(
+    options: Any,
+    found: Found,
+    mix: dict[str, float],
+    *,
+    host: str,
+    run_id: str,
+    path: str | None,
+    arrival: str,
+    dataset: str | None,
+    workers: int,
+    key_variable: str | None,
+) -> Work:
+    """The work of one test; what is not an option, or is frozen from the command line, is told by name."""
+    return Work(
+        host=host,
+        model=found.model,
+        run_id=run_id,
+        seed=options.seed,
+        prompt_tokens=options.prompt_tokens,
+        max_tokens=options.max_tokens,
+        long_context_tokens=options.long_context_tokens,
+        turns=options.turns,
+        api=options.api,
+        path=path,
+        stream=options.stream,
+        include_usage=found.include_usage,
+        mix=mix,
+        context_limit=found.context_limit,
+        think_time=options.think_time,
+        temperature=options.temperature,
+        ignore_eos=found.ignore_eos,
+        token_table=found.lengths.table.wire(),
+        nonce=options.nonce,
+        shared_prefix=int(options.shared_prefix),
+        extra_body=options.extra_body,
+        settings=settings_of(options.set or ()),
+        adapters=parse_adapters(options.adapters) if options.adapters else [],
+        session_header=options.session_header,
+        timeouts=asdict(timeouts_of(options)),
+        retries=int(options.retries),
+        arrival=arrival,
+        dataset=dataset,
+        abandon=options.abandon,
+        workers=workers,
+        key_variable=key_variable,
+    )  # fmt: skip
