@@ -30,6 +30,7 @@ status                ok, failed (with a class), cut (still running at the end o
 ====================  ==========================================================================================
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -150,6 +151,24 @@ class Record:
     def of(cls, values: list[Any]) -> "Record":
         """The inverse of `values`."""
         return cls(*values)
+
+
+BUFFERED_EVENTS = 8
+"""Of fewer events nothing is said of whether they were held back; so many a read, over all reads, were. So were as
+many tokens in one event."""
+
+
+def spread(tokens: int, seconds: Mapping[int, int]) -> dict[int, int]:
+    """Unix second -> tokens, whole and with the exact sum: dealt over `seconds`, a request's events by second."""
+    dealt: dict[int, int] = {}
+    events, seen, given = sum(seconds.values()), 0, 0
+    for second in sorted(seconds):
+        seen += seconds[second]
+        due = (tokens * seen * 2 + events) // (2 * events)
+        if due > given:
+            dealt[second] = due - given
+        given = due
+    return dealt
 
 
 RECORD_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Record))

@@ -18,8 +18,9 @@ baseline stop_when` with `hold` = `auto`, `90s` or `256req`, and null for an aut
 in requests/s and no `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low n_slo_high levels holds
 complete`, users), `guards` (of `--stop-when`, a list of `guard highest fired_at value since`; `highest` null: never
 known), `slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key ->
-value), `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `workers` (list of
-`name host cores clock_offset_s clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of
+value), `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only
+when answers were counted after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s
+clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of
 sentences about the target), `doctor` (null, or a list of `check mark said next values` with `mark` = `good warn bad
 unknown`), `link` (null, or `connect_min_s connect_median_s round_trip_min_s round_trip_median_s`), `server` (what it
 told of itself).
@@ -52,6 +53,9 @@ SECONDS = "seconds.csv"
 HISTOGRAMS = "histograms.csv"
 STEPS = "steps.csv"
 WORKERS = "workers.csv"
+TEXTS = "texts.jsonl"
+"""Answers that the server did not count, until a tokenizer has: lines of `id text seconds`, in the order of their
+records, `seconds` a list of pairs (Unix second, events). There only with `--tokenizer`, and removed when counted."""
 LOCUST_PREFIX = "locust"
 REPORT = "report"
 
@@ -140,6 +144,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._appenders: dict[str, Appender] = {}
+        self._lines: dict[str, TextIO] = {}
 
     @classmethod
     def create(cls, path: Path) -> "RunDirectory":
@@ -154,10 +159,18 @@ class RunDirectory:
             self._appenders[name] = Appender(self.path / name, COLUMNS[name])
         return self._appenders[name]
 
+    def append_line(self, name: str, value: Any) -> None:
+        """Add a line of JSON to a file that is made with its first line."""
+        if name not in self._lines:
+            self._lines[name] = (self.path / name).open("a", encoding="utf-8", newline="\n")
+        self._lines[name].write(json.dumps(value) + "\n")
+
     def flush(self) -> None:
         """Flush every open file."""
         for appender in self._appenders.values():
             appender.flush()
+        for lines in self._lines.values():
+            lines.flush()
 
     def write_run(self, run: Mapping[str, Any]) -> None:
         """Replace `run.json` atomically. What is not finite is unknown: null."""
@@ -168,7 +181,10 @@ class RunDirectory:
         """Close every open file."""
         for appender in self._appenders.values():
             appender.close()
+        for lines in self._lines.values():
+            lines.close()
         self._appenders.clear()
+        self._lines.clear()
 
 
 def make_own(path: Path) -> Path:

@@ -51,11 +51,17 @@ def _run(arguments: list[str]) -> int:
         if prefix := prefix_of(asked.run_dir):
             if asked.price_per_hour is not None:
                 raise UsageError("--price-per-hour needs tokens, and Locust's files count none: give the run itself")
+            if asked.tokenizer is not None:
+                raise UsageError("--tokenizer counts the answers of a run, and Locust's files hold none")
             analysis = analyse_locust(prefix, asked.slo, asked.think, limits)
             _show(analysis, None, as_data=asked.json)
         else:
             if asked.think is not None:
                 raise UsageError("--think is for tables and for Locust's files: a run knows its own pauses")
+            if asked.tokenizer is not None:
+                from loadband.analysis.estimate import estimate  # noqa: PLC0415
+
+                estimate(asked.run_dir, asked.tokenizer)
             analysis = analyse_run(asked.run_dir, asked.slo, limits, _price(asked))
             where = None if asked.no_write else write_report(analysis, asked.run_dir)
             _show(analysis, where, as_data=asked.json)
@@ -91,7 +97,11 @@ def _run_parser() -> argparse.ArgumentParser:
         "run_dir", type=Path, metavar="RUN_DIR", help="directory of a run, finished or not; or RUN_DIR/locust, the"
         " prefix of Locust's own CSV files: levels from those alone, printed and not written",
     )  # fmt: skip
-    parser.add_argument("--no-write", action="store_true", help="print the verdict, and write nothing")
+    parser.add_argument("--no-write", action="store_true", help="print the verdict, and write no report")
+    parser.add_argument(
+        "--tokenizer", metavar="NAME", help="first count the answers whose tokens the server did not count, where a run"
+        " with --tokenizer ended without that: a folder, a tokenizer.json or a hub name; writes into the run's files",
+    )  # fmt: skip
     _common(parser)
     return parser
 

@@ -15,7 +15,7 @@ from loadband.analysis import windows
 from loadband.analysis.level import Grade
 from loadband.analysis.measure import HoldData
 from loadband.analysis.validity import TIMEOUTS
-from loadband.record import Status
+from loadband.record import Status, TokenSource
 
 WITHIN = 0.99
 """From this share of a limit on a sample lies at it."""
@@ -56,6 +56,12 @@ def notes_on_answers(requests: pd.DataFrame, run: Mapping[str, Any]) -> list[str
         notes.append(
             f"{share:.0%} of the answers are degenerate (no text, broken characters, or one token over and over): "
             "look at what the server says before its speed is believed"
+        )
+    if share := float((ok["token_source"] == TokenSource.ESTIMATED).mean()) if len(ok) else 0.0:
+        by = (run.get("estimated") or {}).get("tokenizer") or "a tokenizer"
+        notes.append(
+            f"output tokens of {share:.0%} of the answers are estimated: the server told no usage, {by} counted "
+            "their whole texts after the run"
         )
     return notes + _retries(requests) + _models(requests)
 

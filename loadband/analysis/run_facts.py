@@ -31,10 +31,14 @@ def _plan(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("levels"), list)
 
 
+def _estimated(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("tokenizer"), str)
+
+
 KINDS: dict[str, Callable[[Any], bool]] = {
     "started": _number, "ended": _number, "timeouts": _numbers, "mix": _numbers, "findings": _texts,
     "scenarios": _texts, "slo": _text, "how": _text, "host": _text, "model": _text, "plan": _plan,
-    "adapters": _texts, "shared_prefix": _number, "template_tokens": _number,
+    "adapters": _texts, "shared_prefix": _number, "template_tokens": _number, "estimated": _estimated,
 }  # fmt: skip
 
 

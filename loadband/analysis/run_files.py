@@ -66,6 +66,8 @@ def read_run_files(path: Path) -> RunFiles:
     run, notes = sound_facts(told)
     if run.get("ended") is None:
         notes.append("the run has not ended or was killed: this covers what it had written so far")
+    if (path / rundir.TEXTS).exists():
+        notes.append("answers without usage wait to be counted: python -m reports RUN_DIR --tokenizer NAME does it")
     tables = {name: read_file(path / name, notes) for name in rundir.COLUMNS}
     if run.get("plan") is None and tables[rundir.STEPS].empty:
         notes = [note for note in notes if note != _no_row(rundir.STEPS)]

@@ -52,6 +52,8 @@ class Answer:
         """Bytes read, with HTTP's own."""
         self.text: list[str] = []
         """Pieces of the visible answer."""
+        self.thoughts: list[str] = []
+        """Pieces of the reasoning."""
         self.finish_reason: str | None = None
         self.usage = Usage()
         self.model: str | None = None
@@ -235,8 +237,7 @@ class Answer:
     def _hear(self, stamp: float, text: str, *, visible: bool) -> None:
         """Text and nothing else, as in most events."""
         self._clock.generated(stamp, answer=visible)
-        if visible:
-            self.text.append(text)
+        (self.text if visible else self.thoughts).append(text)
 
     def _say(self, stamp: float, chunk: Chunk) -> None:
         if chunk.error is not None:
@@ -248,6 +249,8 @@ class Answer:
             self._clock.generated(stamp, answer=bool(chunk.text))
             if chunk.text:
                 self.text.append(chunk.text)
+            if chunk.reasoning:
+                self.thoughts.append(chunk.reasoning)
         self.done = self.done or chunk.done
         self.finish_reason = chunk.finish_reason or self.finish_reason
         self.usage = chunk.usage or self.usage
@@ -267,7 +270,7 @@ class Answer:
             self._fail(FailureClass.PROTOCOL, str(error))
             return
         self._error = chunk.error
-        self.text = [chunk.text] if chunk.text else []
+        self.text, self.thoughts = [chunk.text] if chunk.text else [], [chunk.reasoning] if chunk.reasoning else []
         self.usage = chunk.usage or self.usage
         self.finish_reason, self.model, self.tool_calls = chunk.finish_reason, chunk.model, chunk.tool_calls
         self._clock.ended(self._body.last)

@@ -10,8 +10,7 @@ from loadband.load.exchange import Exchange
 from loadband.load.ledger import Open
 from loadband.load.retries import Retries
 from loadband.load.session import Session, StepMark
-from loadband.load.token_clock import BUFFERED_EVENTS
-from loadband.record import Record, Status, TokenSource
+from loadband.record import BUFFERED_EVENTS, Record, Status, TokenSource
 from loadband.rundir import one_line
 
 
@@ -112,6 +111,20 @@ def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bo
         flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered, retried=retried) or None,
         duration_s=exchange.end - exchange.start,
     )
+
+
+def text_to_count(exchange: Exchange, session: Session) -> str | None:
+    """The whole text of an answer whose tokens are to be counted after the run, as the server did not; None of others.
+
+    The arguments of tool calls are no text that is kept: with them, events stay what stands for tokens.
+    """
+    answer = exchange.answer
+    if not session.work.counts_texts or answer.usage.output_tokens is not None or answer.tool_calls:
+        return None
+    text = "".join([*answer.thoughts, *answer.text])
+    if session.key:
+        text = text.replace(session.key, "***")
+    return text.encode(errors="replace").decode() or None
 
 
 def _words(told: str | None, session: Session) -> str | None:

@@ -52,6 +52,8 @@ class Ledger:
         self._counters: dict[tuple[int, str], list[int]] = {}
         self._histograms: dict[tuple[int, int, str, str], Histogram] = {}
         self._records: list[Record] = []
+        self._texts: list[list[Any]] = []
+        """Id, text, and its events by second, of answers that nobody has counted."""
         self._open: dict[str, Open] = {}
         self.in_flight = 0
         """Requests open now."""
@@ -65,8 +67,8 @@ class Ledger:
         self._change(+1)
         self._open[opened.id] = opened
 
-    def end(self, record: Record, tokens: TokenClock) -> None:
-        """A request ended now, as its record says."""
+    def end(self, record: Record, tokens: TokenClock, text: str | None = None) -> None:
+        """A request ended now, as its record says; `text`: what is to be counted after the run."""
         self._change(-1)
         self._open.pop(record.id, None)
         now = math.floor(self._wall())
@@ -77,6 +79,8 @@ class Ledger:
         if record.status == Status.OK and not tokens.buffered:
             self.observe("itl", tokens.gaps, record.step_end or 0, now, scenario)
         self._records.append(record)
+        if text is not None:
+            self._texts.append([record.id, text, list(tokens.seconds.items())])
 
     def observe(self, metric: str, values: Iterable[float], step: int, second: int, scenario: str = "") -> None:
         """Add values to the histogram of a metric, step, second and scenario."""
@@ -99,11 +103,12 @@ class Ledger:
                 [*key, h.count, h.total, h.minimum, h.maximum, h.encode()] for key, h in self._histograms.items()
             ],
             "records": [record.values() for record in self._records],
+            "texts": self._texts,
             "in_flight": self._area / elapsed if elapsed > 0 else float(self.in_flight),
             "in_flight_now": self.in_flight,
             "open": [list(opened) for opened in self._open.values()],
         }
-        self._counters, self._histograms, self._records = {}, {}, []
+        self._counters, self._histograms, self._records, self._texts = {}, {}, [], []
         self._since, self._area = now, 0.0
         return report
 

@@ -3,12 +3,8 @@
 Knows: the order of the three ways, and what to say of each. Must not know: sockets, what a prompt is for.
 """
 
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from loadband.errors import UsageError
 from loadband.load.calibration import Ask, UncountedError, calibrated
@@ -16,8 +12,7 @@ from loadband.load.pools import DOCUMENT, QUESTION, SHORT_KINDS
 from loadband.load.token_ids import Encode, InseparableError, count
 from loadband.load.token_samples import samples, table_of
 from loadband.load.token_table import TokenTable, usual_table
-
-CHECKOUT = Path(__file__).resolve().parents[2]
+from loadband.tokenizing import Tokenizing
 
 KINDS_OF = {
     "interactive": SHORT_KINDS,
@@ -53,9 +48,9 @@ def lengths(
     """
     strings = samples(kinds)
     if tokenizer is not None:
-        with _Local(tokenizer) as encode:
+        with Tokenizing(tokenizer) as process:
             try:
-                return Lengths(table_of(kinds, count(strings, encode)), "tokenizer")
+                return Lengths(table_of(kinds, count(strings, lambda text: process.encode([text])[0])), "tokenizer")
             except InseparableError as error:
                 raise UsageError(f"--tokenizer {tokenizer} cannot count words ({error}): name another") from None
     encode_there = server()
@@ -75,36 +70,3 @@ def lengths(
     return Lengths(
         findings=["the server does not count prompt tokens: prompt lengths are estimated; --tokenizer makes them exact"]
     )
-
-
-class _Local:
-    """A tokenizer in a process of its own."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> Encode:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "loadband.tokenizer", self._name], cwd=CHECKOUT, text=True, encoding="utf-8",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        return self._encode
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def _encode(self, text: str) -> Sequence[int]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps([text]) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
-        line = self._process.stdout.readline()
-        if not line:
-            told = self._process.communicate()[1].strip().rpartition("\n")[2]
-            raise UsageError(f"--tokenizer {self._name} cannot be used: {told or 'it ended without a word'}")
-        ids: list[int] = json.loads(line)[0]
-        return ids

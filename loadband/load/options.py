@@ -10,6 +10,7 @@ Options that name a file, a directory, a command or an environment variable are 
 import argparse
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from loadband import plan
@@ -59,12 +60,17 @@ class Frozen:
             report=options.report,
             mix=options.mix,
             dataset=options.dataset,
-            tokenizer=options.tokenizer,
+            tokenizer=_placed(options.tokenizer),
             reset_cache=options.reset_cache,
             user_classes=tuple(options.user_classes or ()),
             path=options.path,
             server_metrics=tuple(options.server_metrics or ()),
         )
+
+
+def _placed(tokenizer: str | None) -> str | None:
+    """A tokenizer's name as other processes find it, wherever they run."""
+    return str(Path(tokenizer).resolve()) if tokenizer and Path(tokenizer).exists() else tokenizer
 
 
 def _temperature(text: str) -> float:

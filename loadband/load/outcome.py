@@ -4,6 +4,7 @@ Knows: how a test ended, and whether a report or an SLO is asked for. Must not k
 reached: `python -m reports` is a process of its own.
 """
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,18 +16,29 @@ from loadband.load.conductor import LOST_TARGET, Conductor
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-def code_of(conductor: Conductor, *, report: bool, has_slo: bool, terminated: bool, say: Callable[[str], None]) -> int:
+def code_of(
+    conductor: Conductor,
+    *,
+    report: bool,
+    has_slo: bool,
+    terminated: bool,
+    tokenizer: str | None,
+    say: Callable[[str], None],
+) -> int:
     """The exit code; the report is made on the way, or where an SLO is to gate without one, the verdict alone.
 
-    After SIGTERM there is no time for either, and an SLO is not judged.
+    What the server did not count is then counted by the `tokenizer`. After SIGTERM there is no time for any of it, and
+    an SLO is not judged.
     """
     if conductor.unwritable or conductor.path is None:
         return ExitCode.UNANSWERED
+    words = [str(conductor.path), *(["--tokenizer", tokenizer] if tokenizer else [])]
     if terminated or not (report or has_slo):
-        say(f"files are in {conductor.path}; make the report with: python -m reports {conductor.path}")
+        say(f"files are in {conductor.path}; make the report with: python -m reports {shlex.join(words)}")
         if conductor.how == LOST_TARGET:
             return ExitCode.UNREACHABLE
         return ExitCode.UNANSWERED if has_slo or conductor.workers_gone else ExitCode.OK
     sys.stderr.flush()
-    command = [sys.executable, "-m", "reports", str(conductor.path.resolve()), *([] if report else ["--no-write"])]
+    words[0] = str(conductor.path.resolve())
+    command = [sys.executable, "-m", "reports", *words, *([] if report else ["--no-write"])]
     return subprocess.run(command, cwd=CHECKOUT, check=False).returncode

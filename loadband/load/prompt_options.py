@@ -68,8 +68,9 @@ def add_prompt_options(group: Any) -> None:
     """Add them."""
     add(
         group, "tokenizer", metavar="NAME",
-        help="the model's tokenizer, so that prompts have exactly the asked number of tokens: a folder, a "
-        "tokenizer.json, or a hub name. Without it the server is asked (/tokenize, else by what it counts)",
+        help="the model's tokenizer, so that prompts have exactly the asked number of tokens, and answers that the "
+        "server does not count are counted after the run: a folder, a tokenizer.json, or a hub name. Without it the "
+        "server is asked (/tokenize, else by what it counts), and events stand for tokens that nobody counted",
     )  # fmt: skip
     add(
         group, "nonce", choices=["run", "fixed"], default="run",

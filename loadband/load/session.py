@@ -51,6 +51,8 @@ class Work:
     path: str | None
     stream: bool
     include_usage: bool
+    counts_texts: bool
+    """Texts of answers that the server does not count are kept, for a tokenizer to count them after the run."""
     mix: dict[str, float]
     """Scenario -> its share of the conversations."""
     context_limit: int | None

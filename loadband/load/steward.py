@@ -200,6 +200,7 @@ class Steward:
             report=self.headless if self.frozen.report is None else self.frozen.report,
             has_slo=bool(self._given.slo),
             terminated=self.terminated,
+            tokenizer=self.frozen.tokenizer,
             say=self._progress.say,
         )
 

@@ -10,11 +10,10 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loadband.record import BUFFERED_EVENTS, spread
+
 BURSTY_SHARE = 0.10
 """Above this share of reads with several events, gaps between reads are no gaps between chunks."""
-
-BUFFERED_EVENTS = 8
-"""Of fewer events nothing is said; so many a read, over all reads, and something held them back."""
 
 BUFFERED_SPAN, BUFFERED_PACE_S = 0.05, 0.0002
 """All events within this share of E2E and faster than this, each: the answer came at once, in however many reads."""
@@ -121,16 +120,8 @@ class TokenClock:
         return (self.last - self.first) / (output_tokens - 1)
 
     def spread(self, tokens: int) -> dict[int, int]:
-        """Unix second -> tokens: the stream's tokens dealt over its events' seconds, whole, with the exact sum."""
-        dealt: dict[int, int] = {}
-        seen = given = 0
-        for second in sorted(self.seconds):
-            seen += self.seconds[second]
-            due = (tokens * seen * 2 + self.events) // (2 * self.events)
-            if due > given:
-                dealt[second] = due - given
-            given = due
-        return dealt
+        """Unix second -> tokens: the stream's tokens dealt over its events' seconds."""
+        return spread(tokens, self.seconds)
 
     def _since_start(self, stamp: float | None) -> float | None:
         return None if stamp is None else stamp - self._start

@@ -16,7 +16,7 @@ import gevent
 from locust import User, task
 from locust.env import Environment
 
-from loadband.load.booking import Asked, record_of, wait_before_retry
+from loadband.load.booking import Asked, record_of, text_to_count, wait_before_retry
 from loadband.load.connection import Connection
 from loadband.load.exchange import Exchange
 from loadband.load.prompts import Nonce, Prompt
@@ -191,7 +191,7 @@ class ModelUser(User):
         finally:
             session.reason_due = session.reason_due or exchange.answer.finish_reason is not None
             record = record_of(exchange, asked, session, retried=wait_s is not None)
-            session.ledger.end(record, exchange.tokens)
+            session.ledger.end(record, exchange.tokens, text_to_count(exchange, session))
             self._tell_locust(record, exchange.answer.size)
         return record, wait_s
 

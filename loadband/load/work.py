@@ -40,6 +40,7 @@ def work_of(
         path=path,
         stream=options.stream,
         include_usage=found.include_usage,
+        counts_texts=options.tokenizer is not None,
         mix=mix,
         context_limit=found.context_limit,
         think_time=options.think_time,

@@ -36,7 +36,7 @@ def tokens_at(*at: float) -> TokenClock:
 def report(worker: str = "w0", **fields: Any) -> dict[str, Any]:
     base = {
         "worker": worker, "users": 0, "in_flight": 0.0, "in_flight_now": 0, "gate_epoch": 0, "records": [],
-        "open": [], "counters": [], "histograms": [], "lag_p50_s": 0.0001, "lag_p99_s": 0.004, "cpu": 0.25,
+        "open": [], "texts": [], "counters": [], "histograms": [], "lag_p50_s": 0.0001, "lag_p99_s": 0.004, "cpu": 0.25,
         "state": "running",
     }  # fmt: skip
     return {**base, **fields}
@@ -59,6 +59,7 @@ def session_of(
         think_time="0", temperature=0.7, ignore_eos=True, token_table={}, nonce="run", shared_prefix=0, extra_body="{}",
         settings={}, adapters=[], session_header=None, long_context_tokens="2048-8192", turns="2-6", mix={},
         arrival="poisson", abandon=None, dataset=None, api="openai-chat", path=None, stream=True, include_usage=True,
+        counts_texts=False,
         context_limit=None, workers=workers, key_variable=key_variable,
         retries=retries, timeouts={"connect_s": 1.0, "first_token_s": 1.0, "idle_s": 1.0, "total_s": 1.0},
     )  # fmt: skip

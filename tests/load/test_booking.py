@@ -2,19 +2,21 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from loadband.load.booking import Asked, record_of
+from loadband.load.booking import Asked, record_of, text_to_count
 from loadband.load.connection import Connection, parse_address
+from loadband.load.dialects.dialect import Dialect
 from loadband.load.dialects.openai_chat import OpenAIChat
 from loadband.load.exchange import Exchange, Timeouts
 from loadband.load.says import ServerError
 from loadband.load.session import Session, StepMark
 from loadband.record import RECORD_COLUMNS, FailureClass, Record, Status, TokenSource
 from tests.load.records import session_of
-from tests.load.streams import DONE, delta, finish, text, usage, whole
+from tests.load.streams import DONE, delta, finish, plain, text, usage, whole
 
 START = 50.0
 OFFSET = 1_000_000.0
@@ -35,10 +37,12 @@ ASKED = Asked(
 )  # fmt: skip
 
 
-def exchange_of(*reads: tuple[float, bytes], status: Status = Status.OK, end: float = 1.0) -> Exchange:
+def exchange_of(
+    *reads: tuple[float, bytes], status: Status = Status.OK, end: float = 1.0, dialect: Dialect | None = None
+) -> Exchange:
     """An exchange that saw these reads at seconds after its start, and ended so."""
     connection = Connection(parse_address("http://target:8000"), 1.0)
-    exchange = Exchange(connection, OpenAIChat(), Timeouts(), OFFSET, clock=lambda: START)
+    exchange = Exchange(connection, dialect or OpenAIChat(), Timeouts(), OFFSET, clock=lambda: START)
     for at, data in reads:
         exchange.answer.feed(START + at, data)
     exchange.answer.finish()
@@ -166,3 +170,35 @@ def test_what_a_server_tells_is_fit_for_a_report(session: Session) -> None:
 def test_a_cut_request_keeps_what_it_saw(session: Session) -> None:
     record = record_of(exchange_of((0.1, whole(text("a"))), (0.2, b""), status=Status.CUT, end=2.0), ASKED, session)
     assert (record.status, record.failure_class, record.output_tokens, record.duration_s) == ("cut", None, 1, 2.0)
+
+
+def counting(session: Session) -> Session:
+    """The same, of a run with a tokenizer."""
+    session.work = replace(session.work, counts_texts=True)
+    return session
+
+
+def test_a_text_that_nobody_counted_waits_whole_and_without_the_key(session: Session) -> None:
+    half = text(" @!").replace(b"@", b"\\ud83d")
+    pieces = delta(reasoning="Hm. "), text("The key "), text(f"is {KEY}"), half, finish(), DONE
+    exchange = exchange_of((0.1, whole(*pieces)))
+    assert text_to_count(exchange, session) is None, "no tokenizer will count it"
+    assert text_to_count(exchange, counting(session)) == "Hm. The key is *** ?!"
+
+
+@pytest.mark.parametrize(
+    ("stream", "sentence"),
+    [(whole(text("a"), finish(), usage(9, 1), DONE), "the server counted"),
+     (whole(text("a"), delta(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": "{}"}}]), DONE),
+      "arguments of a tool call are no text that is kept"),
+     (whole(DONE), "nothing was said")],
+)  # fmt: skip
+def test_other_texts_do_not_wait(session: Session, stream: bytes, sentence: str) -> None:
+    assert text_to_count(exchange_of((0.1, stream)), counting(session)) is None, sentence
+
+
+def test_the_text_of_an_answer_in_one_piece_waits_too(session: Session) -> None:
+    message = {"reasoning_content": "Hm. ", "content": "Yes."}
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+    exchange = exchange_of((0.1, plain("200 OK", body)), dialect=OpenAIChat(stream=False))
+    assert text_to_count(exchange, counting(session)) == "Hm. Yes."

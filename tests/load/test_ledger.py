@@ -238,3 +238,11 @@ def test_what_is_in_flight_is_told_until_it_ends() -> None:
     lost = Open(*row).lost("w0")
     assert (lost.id, lost.user, lost.status, lost.worker, lost.step_end) == ("w0-2", 7, Status.LOST, "w0", None)
     assert msgpack.packb(row)
+
+
+def test_a_text_to_be_counted_is_told_once_with_the_seconds_of_its_events() -> None:
+    ledger = Ledger(Wall())
+    ledger.begin(opened())
+    ledger.end(record(output_tokens=3), tokens_at(1000.5, 1000.6, 1001.2), "a text")
+    assert ledger.take()["texts"] == [["w0-1", "a text", [(1000, 2), (1001, 1)]]]
+    assert ledger.take()["texts"] == []

@@ -1,6 +1,7 @@
 """The master's pen: reports in, files out; every second written once, nothing lost and nothing twice."""
 
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from loadband.load.ledger import COUNTERS
 from loadband.load.pen import Pen
 from loadband.record import RECORD_COLUMNS, FailureClass, Status
-from loadband.rundir import COLUMNS, HISTOGRAMS, REQUESTS, SECONDS, STEPS, WORKERS, RunDirectory, cell
+from loadband.rundir import COLUMNS, HISTOGRAMS, REQUESTS, SECONDS, STEPS, TEXTS, WORKERS, RunDirectory, cell
 from tests.load.records import counts, ended, record, report
 
 
@@ -165,3 +166,12 @@ def test_nothing_is_lost_and_nothing_counted_twice(tmp_path_factory: pytest.Temp
     assert [row["status"] for row in rows(path, REQUESTS)] == [str(status) for status in statuses]
     first_rows = [row["second"] for row in rows(path, SECONDS) if row["users"]]
     assert len(set(first_rows)) == len(first_rows)
+
+
+def test_texts_to_be_counted_wait_in_a_file_of_their_own_that_is_there_only_then(pen: Pen, tmp_path: Path) -> None:
+    pen.absorb(report(), 1001.0)
+    assert not (tmp_path / "run" / TEXTS).exists()
+    text = "two\nlines,\u2028and \u4e2d"
+    pen.absorb(report(records=ended(record()), texts=[["w0-1", text, [[1000, 2]]]]), 1002.0)
+    (line,) = (tmp_path / "run" / TEXTS).read_text(encoding="utf-8").splitlines()
+    assert json.loads(line) == {"id": "w0-1", "text": text, "seconds": [[1000, 2]]}
