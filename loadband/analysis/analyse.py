@@ -3,6 +3,7 @@
 Knows: the order of the whole pipeline. Must not know: printing, drawing, exit.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from loadband.analysis.tool_results import read_results
 from loadband.analysis.validity import NOT_COUNTED
 from loadband.analysis.verdict import Facts, Verdict, judge
 from loadband.analysis.whole_run import whole_run
-from loadband.analysis.windows import Step, steps_of
+from loadband.analysis.windows import Step, flagged, steps_of
 from loadband.analysis.work_notes import notes_on_work
 from loadband.analysis.workload import meant_by, notes_on_prompts
 from loadband.errors import UnansweredError
@@ -38,6 +39,8 @@ from loadband.record import Status, TokenSource
 from loadband.slo import Limit, parse_slo
 
 TOKENS_PER_EVENT = 1.05
+BURSTY = re.compile("bursty")
+"""In `flags`."""
 BURSTY_SHARE = 0.10
 
 
@@ -141,7 +144,7 @@ def steps_beside(prefix: Path, notes: list[str]) -> tuple[Step, ...]:
 
 def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:
     """What ITL really is in this run, and notes when it is not the time between two tokens."""
-    ok = requests[requests["status"] == Status.OK]
+    ok = requests.loc[requests["status"] == Status.OK, ["events", "output_tokens", "token_source", "flags"]]
     events, tokens = float(ok["events"].sum()), float(ok["output_tokens"].sum())
     name, notes = "Inter-token", []
     if len(ok) and float((ok["token_source"] == TokenSource.EVENTS).mean()) > UNCOUNTED_SHARE:
@@ -149,7 +152,7 @@ def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:
     elif events and tokens / events > TOKENS_PER_EVENT:
         name = "Inter-chunk"
         notes.append(f"ITL is inter-chunk latency here: an event brings {tokens / events:.2f} tokens")
-    if len(ok) and float(ok["flags"].str.contains("bursty").mean()) > BURSTY_SHARE:
+    if len(ok) and float(flagged(ok, BURSTY).mean()) > BURSTY_SHARE:
         name = "Inter-read"
         notes.append("ITL is inter-read latency here: many reads brought several events")
     return name, notes

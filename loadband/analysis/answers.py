@@ -5,11 +5,13 @@ Knows: flags of `requests.csv`, the limits of `run.json`. Must not know: what a 
 Nothing here makes a level invalid: tokens are counted in the second in which they arrived, however they came.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from loadband.analysis import windows
 from loadband.analysis.level import Grade
@@ -28,7 +30,7 @@ FEW_SHARE = 0.05
 
 def check_answers(grade: Grade, data: HoldData, timeouts: Mapping[str, float | None]) -> Grade:
     """Marks of a level: answers held back on their way, samples at one of the client's limits."""
-    ok = data.ok()
+    ok = data.ok
     if len(ok) and (share := float(has_flag(ok, "buffered").mean())) > BUFFERED_SHARE:
         rest = "no token speed is told" if share == 1 else "token speed is that of the others"
         grade = grade.mark("buffered", f"{share:.0%} of the answers came in lumps: {rest}")
@@ -45,7 +47,7 @@ def check_answers(grade: Grade, data: HoldData, timeouts: Mapping[str, float | N
 
 def notes_on_answers(requests: pd.DataFrame, run: Mapping[str, Any]) -> list[str]:
     """Notes on a run's answers, warm-up among them."""
-    ok = requests[requests["status"] == Status.OK]
+    ok = requests.loc[requests["status"] == Status.OK, ["flags"]]
     notes = []
     if len(ok) and (share := float(has_flag(ok, "buffered").mean())) > FEW_SHARE:
         notes.append(
@@ -92,7 +94,8 @@ def _likely_cause(run: Mapping[str, Any]) -> str:
 
 def _models(requests: pd.DataFrame) -> list[str]:
     """A note where answers of one target, without adapters, name several models."""
-    named = requests[(requests["model_answered"] != "") & (requests["adapter"] == "")]
+    told = requests[["started_at", "model_answered", "adapter"]]
+    named = told[(told["model_answered"] != "") & (told["adapter"] == "")]
     counts = named["model_answered"].value_counts()
     if len(counts) < 2:
         return []
@@ -101,6 +104,6 @@ def _models(requests: pd.DataFrame) -> list[str]:
     return [f"the model changed inside the run: it began with {first}, answers name {models}; a fallback?"]
 
 
-def has_flag(requests: pd.DataFrame, flag: str) -> "pd.Series[bool]":
+def has_flag(requests: pd.DataFrame, flag: str) -> NDArray[np.bool_]:
     """Which requests carry a flag."""
-    return (";" + requests["flags"] + ";").str.contains(f";{flag};", regex=False)
+    return windows.flagged(requests, re.compile(rf"(?:^|;){flag}(?:;|$)"))

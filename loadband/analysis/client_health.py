@@ -41,8 +41,9 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     during = workers[(workers["second"] >= np.floor(hold.begin)) & (workers["second"] <= hold.end)]
     grade = _check_lag(grade, numbers, worst_lag(files.histograms, workers, hold), limits)
     grade = _check_cpu(grade, during, limits)
-    lost = files.requests[files.requests["status"] == Status.LOST]  # nobody knows when they ended
-    gone = {*_gone(workers, hold), *_names(lost[lost["started_at"].between(hold.begin, hold.end)])}
+    begun = files.requests.loc[files.requests["started_at"].between(hold.begin, hold.end), ["status", "worker"]]
+    lost = begun[begun["status"] == Status.LOST]  # nobody knows when they ended
+    gone = {*_gone(workers, hold), *_names(lost)}
     if gone:
         reason = f"a worker was lost ({', '.join(sorted(gone))})"
         grade = grade.refuse(reason, client_limited=True, word=WORKER_LOST)

@@ -136,7 +136,7 @@ def flags_of(line: Any) -> dict[str, str]:
 
 
 def _lengths(requests: pd.DataFrame) -> dict[str, Length]:
-    ok = requests[requests["status"] == Status.OK]
+    ok = requests.loc[requests["status"] == Status.OK, [column for _, column in LENGTHS]]
     lengths = {}
     for key, column in LENGTHS:
         values = windows.numbers(ok, column)

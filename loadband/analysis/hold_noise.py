@@ -46,7 +46,7 @@ def hold_noise(
     blocks = blocks_of(data, e2e_s, limits, step)
     if blocks is None or not e2e_s:
         return None
-    ok = data.ok()
+    ok = data.ok
     x = blocks.ratio(blocks.sums(blocks.of_second, _tokens(data)), blocks.length)
     served = blocks.ratio(blocks.counts(blocks.places(ok)), blocks.length)
     timed = ok[ok["e2e_s"].notna()]
@@ -72,7 +72,7 @@ def _tokens(data: HoldData) -> Floats:
 
 def _value(limit: Limit, data: HoldData, blocks: "Blocks") -> Floats:
     """The quantity of a limit, as `measure_limit` has it."""
-    ok, failed = data.ok(), data.server_failed()
+    ok, failed = data.ok, data.server_failed
     if limit.scenario:
         ok, failed = ok[ok["scenario"] == limit.scenario], failed[failed["scenario"] == limit.scenario]
     misses = blocks.places(failed)

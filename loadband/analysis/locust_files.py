@@ -24,9 +24,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loadband import rundir
+from loadband.analysis.cells import read_cells, to_numbers
 from loadband.analysis.locust_header import check_columns, renamed
 from loadband.analysis.locust_rows import COUNT, foreign_types, is_whole, last_test, read_totals, requests_alone
-from loadband.analysis.run_files import read_cells, to_numbers
 from loadband.errors import UnansweredError, UsageError
 
 HISTORY = "_stats_history.csv"

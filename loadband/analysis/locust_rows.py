@@ -14,7 +14,7 @@ second test from the web UI begins anew after a time without users, or with fewe
 import numpy as np
 import pandas as pd
 
-from loadband.analysis.run_files import read_cells, to_numbers
+from loadband.analysis.cells import read_cells, to_numbers
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT"})
 WHOLE = frozenset({"aggregated", "total"})

@@ -8,6 +8,7 @@ infinite latency, so that fast refusals never improve a percentile.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -31,9 +32,9 @@ CV_BIN_S = 5
 FEWEST_BINS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HoldData:
-    """What a hold contains: requests that ended in it, its seconds, its gaps between reads."""
+    """What a hold contains: requests that ended in it, its seconds, its gaps. Without slots: it keeps parts."""
 
     hold: Hold
     ended: pd.DataFrame
@@ -43,18 +44,21 @@ class HoldData:
     prompt_tokens: float | None = None
     """Of ok and cut requests whose first token came in the hold; None when the server told of none."""
 
+    @cached_property
     def ok(self) -> pd.DataFrame:
         """Successes."""
         return self.ended[self.ended["status"] == Status.OK]
 
+    @cached_property
     def server_failed(self) -> pd.DataFrame:
         """Failures that the server, or the way to it, answers for."""
         failed = self.ended[self.ended["status"] == Status.FAILED]
         return failed[failed["failure_class"] != FailureClass.CLIENT]
 
+    @cached_property
     def events_for_tokens(self) -> bool:
         """Whether events stand for tokens: the server sends no `usage`, and one event may bring several tokens."""
-        sources = self.ok()["token_source"]
+        sources = self.ok["token_source"]
         return bool(len(sources)) and float((sources == TokenSource.EVENTS).mean()) > UNCOUNTED_SHARE
 
     def itl_of(self, scenario: str | None) -> Histogram:
@@ -68,8 +72,8 @@ class HoldData:
 
 def measure(step: Step, data: HoldData, limits: tuple[Limit, ...]) -> Numbers:
     """All columns of one level but `gain_pct`, which needs the level below."""
-    hold, ok, inside = data.hold, data.ok(), data.seconds
-    failed = len(data.server_failed())
+    hold, ok, inside = data.hold, data.ok, data.seconds
+    failed = len(data.server_failed)
     judged = len(ok) + failed
     itl = data.itl_of(None)
     output, prompt = _token_rates(data)
@@ -101,7 +105,7 @@ def measure(step: Step, data: HoldData, limits: tuple[Limit, ...]) -> Numbers:
         itl_p50_s=itl.percentile(50),
         itl_p99_s=itl.percentile(99),
         **_latency(ok, "e2e_s", 50, 95, 99),
-        output_ratio=None if data.events_for_tokens() else mean(asked),
+        output_ratio=None if data.events_for_tokens else mean(asked),
         schedule_lag_p99_s=percentile(windows.numbers(data.ended, "schedule_lag_s"), 99),
         abandoned=int((status == Status.ABANDONED).sum()) or None,
         **_from_schedule(ok),
@@ -129,7 +133,7 @@ def _token_rates(data: HoldData) -> tuple[float | None, float | None]:
     if data.seconds.empty:
         return None, None
     output = windows.per_second(data.seconds, data.hold, "output_tokens_ok", "output_tokens_cut")
-    if not output and data.ok().empty:
+    if not output and data.ok.empty:
         return None, None
     return output, None if data.prompt_tokens is None else data.prompt_tokens / data.hold.length
 
@@ -166,7 +170,7 @@ def _good(ok: pd.DataFrame, limits: tuple[Limit, ...]) -> int:
 
 def measure_limit(limit: Limit, data: HoldData, numbers: Numbers, *, in_waves: bool) -> Measured:
     """How one limit stands at this level."""
-    ok, failed = data.ok(), data.server_failed()
+    ok, failed = data.ok, data.server_failed
     if limit.scenario:
         ok, failed = ok[ok["scenario"] == limit.scenario], failed[failed["scenario"] == limit.scenario]
     n = len(ok) + len(failed)

@@ -10,7 +10,6 @@ engine died or ran out of memory, and no success follows for 2 s. One refused
 connection among successes is a full backlog, not an outage.
 """
 
-import itertools
 import re
 
 import numpy as np
@@ -56,25 +55,26 @@ def outage_of(
     was ended before its time, so its length says nothing of how long an answer may take.
     """
     until = min(hold.end + AFTERMATH_S, next_asked if next_asked is not None else np.inf)
-    near = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= until)]
-    good = windows.numbers(near[near["status"] == Status.OK], "ended_at")
+    near = windows.ended_between(requests, hold.begin, until)
+    served = near.loc[near["status"] == Status.OK, ["ended_at", "e2e_s"]]
+    good = windows.numbers(served, "ended_at")
     failed = near[near["status"] == Status.FAILED]
     refused = windows.numbers(failed[failed["failure_class"] == FailureClass.CONNECT], "ended_at")
     told = failed[failed["message"].str.contains(LAST_WORDS)]
+    answered = windows.numbers(failed[failed["failure_class"].str.match(ANSWERED)], "ended_at")
     last = float(near["ended_at"].max()) if len(near) else hold.end
-    p99 = percentile(windows.numbers(near[near["status"] == Status.OK], "e2e_s"), 99) or e2e_before or 0.0
+    p99 = percentile(windows.numbers(served, "e2e_s"), 99) or e2e_before or 0.0
     patience = max(3 * p99, LONGEST_PATIENCE_S if cut_short else min(LONGEST_PATIENCE_S, hold.length))
     return (
-        _silence(near, good, hold, seconds, patience)
+        _silence(answered, good, hold, seconds, patience)
         or _refused(refused, good, hold, last)
         or _last_words(told, good, hold, last)
     )
 
 
 def _silence(
-    near: pd.DataFrame, good: windows.Floats, hold: Hold, seconds: pd.DataFrame, patience: float
+    refusals: windows.Floats, good: windows.Floats, hold: Hold, seconds: pd.DataFrame, patience: float
 ) -> Evidence | None:
-    refusals = windows.numbers(near[near["failure_class"].str.match(ANSWERED)], "ended_at")
     answers = np.sort(np.concatenate([good, refusals]))
     inside = answers[answers <= hold.end]
     edges = np.concatenate([[hold.begin], inside, [hold.end]])
@@ -94,12 +94,12 @@ def _silence(
 
 def _refused(refused: windows.Floats, good: windows.Floats, hold: Hold, last: float) -> Evidence | None:
     """Stretches between successes with nothing but refusals."""
-    edges = np.concatenate([[-np.inf], np.sort(good), [np.inf]])
-    for begin, end in itertools.pairwise(edges):
-        within = refused[(refused > begin) & (refused < end)]
-        if within.size < FEWEST_REFUSED:
-            continue
-        first, quiet_until = float(within.min()), min(float(end), last)
+    edges = np.concatenate([np.sort(good), [np.inf]])
+    refused = np.sort(refused[~np.isin(refused, good)])
+    stretch, first_of, sizes = np.unique(np.searchsorted(edges, refused), return_index=True, return_counts=True)
+    for place in np.flatnonzero(sizes >= FEWEST_REFUSED):
+        end = edges[stretch[place]]
+        first, quiet_until = float(refused[first_of[place]]), min(float(end), last)
         if quiet_until - first >= QUIET_S:
             where = "into" if first <= hold.end else "after the begin of"
             sentence = f"the target refused connections from {first - hold.begin:.0f} s {where} the hold"
@@ -108,11 +108,11 @@ def _refused(refused: windows.Floats, good: windows.Floats, hold: Hold, last: fl
 
 
 def _last_words(told: pd.DataFrame, good: windows.Floats, hold: Hold, last: float) -> Evidence | None:
+    edges = np.concatenate([np.sort(good), [np.inf]])
     for at, message in zip(told["ended_at"], told["message"], strict=True):
-        later = good[good > at]
-        if min(float(later.min()) if later.size else np.inf, last) - at >= QUIET_S:
+        later = float(edges[np.searchsorted(edges, at, "right")])
+        if min(later, last) - at >= QUIET_S:
             words = str(message)[:80]
-            return Evidence(
-                "outage", f'the server said "{words}" {at - hold.begin:.0f} s into the hold', later.size > 0
-            )
+            sentence = f'the server said "{words}" {at - hold.begin:.0f} s into the hold'
+            return Evidence("outage", sentence, healed=bool(np.isfinite(later)))
     return None

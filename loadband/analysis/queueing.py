@@ -28,7 +28,7 @@ SLACK = 2.0
 DOUBLED = 2.0
 """A hold so many times as long as the others confirms by itself."""
 
-WAITED = r"(?:^|;)waited(?:;|$)"
+WAITED = re.compile(r"(?:^|;)waited(?:;|$)")
 """In `flags`: an arrival found no place free in its process."""
 
 
@@ -92,7 +92,7 @@ def unsent(requests: pd.DataFrame, hold: Hold, rate: float, cv: float | None) ->
     """
     planned = planned_at(requests)
     inside = requests[(planned >= hold.begin) & (planned < hold.end) & ~(requests["attempts"] > 1)]
-    waited = int(inside["flags"].str.contains(WAITED).sum())
+    waited = int(windows.flagged(inside, WAITED).sum())
     if waited:
         return f"{waited:,} arrivals waited for a place in their process: use more workers or lower rates"
     wanted = rate * hold.length

@@ -101,7 +101,7 @@ def _step_that_lost(files: RunFiles, steps: tuple[Step, ...]) -> int | None:
 
 def missing_steps(files: RunFiles) -> tuple[int, ...]:
     """Steps that requests tell of and `steps.csv` does not: a torn file. What happened there belongs to no level."""
-    met = {*files.requests["step"].dropna(), *files.requests["step_end"].dropna()} - {0.0}
+    met = {*files.requests["step"].dropna().unique(), *files.requests["step_end"].dropna().unique()} - {0.0}
     return tuple(sorted(int(step) for step in met - set(files.steps["step"].dropna())))
 
 
@@ -125,7 +125,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
     meant = context.meant
     numbers = replace(measure(step, data, context.slo), **workload.workload_numbers(data.ended, meant))
     queue = None if step.offered_req_s is None else queue_of(context.requests, step.hold)
-    failed = data.server_failed()
+    failed = data.server_failed
     grade = validity.check_queue(_grade(numbers, data, context, step, neighbours), queue)
     in_waves = "in_waves" in grade.marks
     shares = data.ended["scenario"].value_counts(normalize=True)
@@ -186,14 +186,14 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     elif ran_into := validity.timeout_of(data, context.timeouts, limits):
         grade = grade.witness(ran_into)
     grade = validity.check_success(grade, data)
-    if (step.unfinished or step.ended_by in CUT_SHORT) and not grade.evidence and not len(data.ok()):
+    if (step.unfinished or step.ended_by in CUT_SHORT) and not grade.evidence and not len(data.ok):
         grade = grade.refuse(f"the run stopped {data.hold.length:.0f} s into the hold, before any request could end")
     grade = validity.check_delivery(grade, numbers, data)
     grade = validity.check_books(grade, numbers, context.requests, data, limits)
     grade = validity.check_length(grade, numbers, limits)
     grade = validity.check_token_source(grade, data)
     grade = check_answers(grade, data, context.timeouts)
-    grade = validity.check_errors(grade, len(data.server_failed()), len(data.ok()) + len(data.server_failed()), limits)
+    grade = validity.check_errors(grade, len(data.server_failed), len(data.ok) + len(data.server_failed), limits)
     return validity.check_steadiness(grade, numbers, context.requests, data, limits)
 
 

@@ -65,6 +65,7 @@ def waves(starts: Floats, begin: float, end: float, e2e_s: float, users: float) 
     bins = int((end - begin) / width)
     if users < FEWEST_USERS or e2e_s <= 0 or not 2 * BINS_PER_E2E <= bins <= MOST_BINS:
         return None
+    starts = starts[(starts >= begin) & (starts <= end)]
     counts = np.histogram(starts, bins=bins, range=(begin, begin + bins * width))[0].astype(np.float64)
     if not counts.mean():
         return None

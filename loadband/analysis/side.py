@@ -127,7 +127,7 @@ def _level_noise(level: Level, data: HoldData, limits: Thresholds) -> dict[str, 
     if blocks is None or level.noise is None:
         return {}
     drawn = {rate: level.noise.x[rate] for rate in RATES}
-    ok = data.ok()
+    ok = data.ok
     for name, column, percent in LATENCIES:
         known = ok[ok[column].notna()]
         values, at = windows.numbers(known, column), blocks.places(known)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadband.analysis.run_files import BEYOND_MEASURE
+from loadband.analysis.cells import BEYOND_MEASURE
 from loadband.errors import UsageError
 
 BELOW_MEASURE = 1e-12

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loadband.analysis.cells import BEYOND_MEASURE
 from loadband.analysis.level import Numbers
-from loadband.analysis.run_files import BEYOND_MEASURE
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,8 @@ def check_records(grade: Grade, data: HoldData, limits: Thresholds) -> Grade:
 
 def check_success(grade: Grade, data: HoldData) -> Grade:
     """A level at which nothing but failures ended has no throughput: not valid, yet it speaks of the server."""
-    failed = data.server_failed()
-    if len(data.ok()) or failed.empty or (grade.evidence and grade.evidence.mode == "outage"):
+    failed = data.server_failed
+    if len(data.ok) or failed.empty or (grade.evidence and grade.evidence.mode == "outage"):
         return grade
     kind = str(failed["failure_class"].mode().iloc[0])
     told = next((f": {words}" for words in failed.loc[failed["failure_class"] == kind, "message"] if words), "")
@@ -147,7 +147,7 @@ def check_queue(grade: Grade, queue: Queue | None) -> Grade:
 
 def check_token_source(grade: Grade, data: HoldData) -> Grade:
     """Mark numbers of tokens that are numbers of events."""
-    if not data.events_for_tokens():
+    if not data.events_for_tokens:
         return grade
     return grade.mark(TOKENS_AS_EVENTS, f"{NOT_COUNTED}: throughput is events/s, TPOT the time per event")
 
@@ -169,7 +169,7 @@ def check_steadiness(
     grade: Grade, numbers: Numbers, requests: pd.DataFrame, data: HoldData, limits: Thresholds
 ) -> Grade:
     """Drift of tokens/s or E2E, users marching in waves."""
-    hold, ok = data.hold, data.ok()
+    hold, ok = data.hold, data.ok
     tokens = windows.series(data.seconds, hold, "output_tokens_ok", "output_tokens_cut")
     moves = drift(np.arange(tokens.size, dtype=np.float64), tokens)
     timed = ok[ok["e2e_s"].notna()]
@@ -193,7 +193,7 @@ def check_steadiness(
 
 def timeout_of(data: HoldData, timeouts: dict[str, float | None], limits: Thresholds) -> Evidence | None:
     """The client limit that p99 of the requests run into, told from chance by a Wilson bound of the 1 % beyond it."""
-    ok, failed = data.ok(), data.server_failed()
+    ok, failed = data.ok, data.server_failed
     for name, column, failure in TIMEOUTS:
         limit = timeouts.get(f"{name}_s")
         if not limit:

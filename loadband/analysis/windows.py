@@ -92,14 +92,41 @@ def numbers(frame: pd.DataFrame, column: str) -> Floats:
 
 def with_end(requests: pd.DataFrame) -> pd.DataFrame:
     """Requests with `ended_at`, in an order that does not depend on that of the file; unknown when never ended."""
-    duration = requests["duration_s"].fillna(requests["e2e_s"])
-    return requests.assign(ended_at=requests["started_at"] + duration).sort_values(["ended_at", "id"])
+    ended = (requests["started_at"] + requests["duration_s"].fillna(requests["e2e_s"])).to_numpy(dtype=np.float64)
+    order = np.argsort(ended, kind="stable")
+    rising = ended[order]
+    alike = (rising[1:] == rising[:-1]) | np.isnan(rising[:-1])
+    tied = np.zeros(ended.size, dtype=bool)
+    tied[1:] |= alike
+    tied[:-1] |= alike
+    # ids decide among these alone: names are slow to compare
+    ids = requests["id"].to_numpy()[order[tied]].astype(str)
+    order[tied] = order[tied][np.lexsort((ids, ended[order[tied]]))]
+    return requests.assign(ended_at=ended).iloc[order]
+
+
+def ended_between(requests: pd.DataFrame, begin: float, end: float) -> pd.DataFrame:
+    """Requests of `with_end`, so in the order of their ends, that ended from `begin` to `end`, both included."""
+    first, after = _places(requests, begin, end)
+    return requests.iloc[first:after]
+
+
+def _places(requests: pd.DataFrame, begin: float, end: float) -> tuple[int, int]:
+    """Of the first request of `with_end` that ended at `begin` or later, and of the first that did after `end`."""
+    ended = requests["ended_at"].to_numpy(dtype=np.float64)  # those without an end come last, as the search has it
+    return int(np.searchsorted(ended, begin, "left")), int(np.searchsorted(ended, end, "right"))
 
 
 def ended_inside(requests: pd.DataFrame, hold: Hold) -> pd.DataFrame:
     """Requests of `with_end` that ended in the hold, both edges included; those of the warm-up are of no level."""
-    inside = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= hold.end)]
-    return inside[~inside["flags"].str.contains(WARM_UP)]
+    inside = ended_between(requests, hold.begin, hold.end)
+    return inside[~flagged(inside, WARM_UP)]
+
+
+def flagged(requests: pd.DataFrame, pattern: "re.Pattern[str]") -> NDArray[np.bool_]:
+    """Which requests have flags that match; each set of flags is looked at once."""
+    codes, sets = pd.factorize(requests["flags"])
+    return np.array([pattern.search(flags) is not None for flags in sets], dtype=bool)[codes]
 
 
 def prompt_tokens_inside(requests: pd.DataFrame, hold: Hold) -> float | None:
@@ -107,16 +134,20 @@ def prompt_tokens_inside(requests: pd.DataFrame, hold: Hold) -> float | None:
 
     Of an answer in one piece only the end is known.
     """
-    first = requests["started_at"] + requests["ttft_s"].fillna(requests["e2e_s"])
-    served = requests["status"].isin([Status.OK, Status.CUT])
-    told = requests.loc[served & (first >= hold.begin) & (first <= hold.end), "prompt_tokens"]
+    possible = requests.iloc[_places(requests, hold.begin, hold.end)[0] :]
+    columns = ("started_at", "ttft_s", "e2e_s")
+    started, ttft, e2e = (possible[name].to_numpy(dtype=np.float64) for name in columns)
+    first = started + np.where(np.isnan(ttft), e2e, ttft)
+    inside = possible.loc[(first >= hold.begin) & (first <= hold.end), ["status", "prompt_tokens"]]
+    told = inside.loc[inside["status"].isin([Status.OK, Status.CUT]), "prompt_tokens"]
     return float(told.sum()) if told.empty or told.notna().any() else None
 
 
 def open_seconds(requests: pd.DataFrame, hold: Hold) -> float:
     """Time that requests were open inside the hold, all statuses, summed (request-seconds)."""
-    begin = np.maximum(requests["started_at"].to_numpy(dtype=np.float64), hold.begin)
-    end = np.minimum(requests["ended_at"].to_numpy(dtype=np.float64), hold.end)
+    possible = requests.iloc[_places(requests, hold.begin, hold.end)[0] :]
+    begin = np.maximum(possible["started_at"].to_numpy(dtype=np.float64), hold.begin)
+    end = np.minimum(possible["ended_at"].to_numpy(dtype=np.float64), hold.end)
     return float(np.nansum(np.clip(end - begin, 0.0, None)))
 
 

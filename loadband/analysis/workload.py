@@ -129,7 +129,7 @@ def finish_reasons(ended: pd.DataFrame) -> Mapping[str, float]:
 
 def notes_on_prompts(requests: pd.DataFrame, meant: Meant) -> Sequence[str]:
     """A note where prompts are not as long as asked, of the whole run."""
-    ok = requests[requests["status"] == Status.OK]
+    ok = requests.loc[requests["status"] == Status.OK, ["prompt_tokens", "prompt_tokens_asked"]]
     counted, asked = counted_tokens(ok, meant), ok["prompt_tokens_asked"]
     off = (counted - asked).abs() > np.maximum(SLACK_TOKENS, SLACK_SHARE * asked)
     known = counted.notna()
