@@ -47,7 +47,7 @@ def check_answers(grade: Grade, data: HoldData, timeouts: Mapping[str, float | N
 
 def notes_on_answers(requests: pd.DataFrame, run: Mapping[str, Any]) -> list[str]:
     """Notes on a run's answers, warm-up among them."""
-    ok = requests.loc[requests["status"] == Status.OK, ["flags"]]
+    ok = requests.loc[requests["status"] == Status.OK, ["flags", "token_source"]]
     notes = []
     if len(ok) and (share := float(has_flag(ok, "buffered").mean())) > FEW_SHARE:
         notes.append(
