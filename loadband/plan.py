@@ -85,6 +85,10 @@ class Plan:
     """Guards that end the plan, as written."""
     find: str | None = None
     """Limits whose highest level is searched for, from the first of `levels` on."""
+    recover: bool = False
+    """Whether half the load follows a failure, or the top level."""
+    spike_s: float | None = None
+    """How long the second of three levels is held, at once; the first and the third are the load before and after."""
     baseline: bool = False
     """Whether one level is held again and again, to know by how much a next run may differ."""
 

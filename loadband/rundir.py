@@ -14,12 +14,14 @@ fired), `interrupted`, `terminated`, `stopped`,
 `scenarios` (list of names), `mix` (scenario -> weight), `prompts` (hash of the pools), `sampling` (`max_tokens
 temperature ignore_eos`), `prompt_tokens long_context_tokens turns think_time seed nonce`, `plan` (null, or `levels
 rates arrival hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost until_failure refine grows find
-baseline stop_when` with `hold` = `auto`, `90s` or `256req`, and null for an automatic time; an open loop has `rates`
-in requests/s and no `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low n_slo_high levels holds
-complete`, users), `guards` (of `--stop-when`, a list of `guard highest fired_at value since`; `highest` null: never
-known), `slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key ->
-value), `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only
-when answers were counted after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s
+baseline recover spike_s stop_when` with `hold` = `auto`, `90s` or `256req`, and null for an automatic time; an open
+loop has `rates` in requests/s and no `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low
+n_slo_high levels holds complete`, users), `guards` (of `--stop-when`, a list of `guard highest fired_at value since`;
+`highest` null: never known), `recovery` (only after too much load: the `step` with less of it, and the one before it,
+`after`),
+`slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value),
+`server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only when
+answers were counted after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s
 clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of
 sentences about the target), `doctor` (null, or a list of `check mark said next values` with `mark` = `good warn bad
 unknown`), `link` (null, or `connect_min_s connect_median_s round_trip_min_s round_trip_median_s`), `server` (what it

@@ -12,6 +12,7 @@ from loadband.analysis.verdict_json import pressure
 from reports import cells
 from reports.baseline import baseline_sentences
 from reports.people import between, users, whole
+from reports.recovery import recovery_sentence, spike_sentences
 from reports.sureness import edges, firsts, repeated_at_the_end, slo_span, sureness
 from reports.units import named, spoken, unit
 
@@ -51,10 +52,13 @@ def summary(verdict: Verdict, *, own: bool = True) -> list[str]:
         return ["No level was held: give --steps 1,2,4,8,16 for a ladder, or -u N for one level."]
     if verdict.baseline is not None:
         return [*baseline_sentences(verdict), *_slo(verdict)]
+    recovered = recovery_sentence(verdict)
+    if verdict.spiked:
+        return [*spike_sentences(verdict), recovered, *_slo(verdict)]
     if len({level.users for level in verdict.levels}) == 1:
-        return [*_single(verdict, own=own), *_slo(verdict)]
+        return [*_single(verdict, own=own), *filter(None, [recovered]), *_slo(verdict)]
     answers = (_best(verdict), sureness(verdict), _regions(verdict), _failure(verdict))
-    others = (_pressure(verdict), firsts(verdict), repeated_at_the_end(verdict))
+    others = (recovered, _pressure(verdict), firsts(verdict), repeated_at_the_end(verdict))
     sentences = [" ".join(filter(None, answers)), *filter(None, others)]
     return [*sentences, *_slo(verdict), *_advice(verdict)]
 

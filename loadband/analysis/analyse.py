@@ -23,7 +23,7 @@ from loadband.analysis.locust_levels import levels_of_history
 from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, rested
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
-from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps
+from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps, recovery_of_run
 from loadband.analysis.searched import Search
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
@@ -80,7 +80,9 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
     objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
     levels = levels_of_run(files, objectives, limits)
     gate_unread = slo is None and "slo" in files.unread
-    verdict = judge(levels, objectives, limits, replace(_facts(files, levels), gate_unread=gate_unread, price=price))
+    verdict = judge(
+        levels, objectives, limits, replace(_facts(files, levels, limits), gate_unread=gate_unread, price=price)
+    )
     model = files.run.get("model") or "model unknown"
     gaps, said = gap_name(files.requests)
     if any(TOKENS_AS_EVENTS in level.grade.marks for level in levels):
@@ -177,15 +179,17 @@ def _baseline(plan: dict[str, Any]) -> int | None:
     return int(repeats) if plan.get("baseline") is True and isinstance(repeats, int | float) else None
 
 
-def _facts(files: RunFiles, levels: tuple[Level, ...]) -> Facts:
+def _facts(files: RunFiles, levels: tuple[Level, ...], limits: Thresholds) -> Facts:
     plan = files.run.get("plan") or {}
     missing = missing_steps(files)
     planned = len(plan.get("rates") or plan.get("levels") or ())
     search = Search.of(files.run.get("search"))
     return Facts(
-        ladder=search is None and max(planned, len({level.users for level in levels})) > 1,
+        ladder=search is None and not plan.get("spike_s") and max(planned, len({level.users for level in levels})) > 1,
         search=search,
         baseline=_baseline(plan),
+        spiked=bool(plan.get("spike_s")),
+        recovery=recovery_of_run(files, limits),
         target_lost=files.run.get("how") == TARGET_LOST,
         causes=causes_of(files),
         blind=_blind(files) or (not levels and bool(missing)),

@@ -3,9 +3,11 @@
 Knows: keys. Must not know: how it was found, where it is written.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from loadband.analysis.baseline import Baseline
+from loadband.analysis.recovery import Recovery
 from loadband.analysis.significant import number
 
 
@@ -24,3 +26,8 @@ def baseline_json(baseline: Baseline) -> dict[str, Any]:
         "exceeded": list(baseline.exceeded),
         "look_at": list(baseline.look_at),
     }
+
+
+def recovery_json(recovery: Recovery) -> dict[str, Any]:
+    """All keys."""
+    return {name: value if isinstance(value, str) else number(value) for name, value in asdict(recovery).items()}

@@ -39,6 +39,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "started": _number, "ended": _number, "timeouts": _numbers, "mix": _numbers, "findings": _texts,
     "scenarios": _texts, "slo": _text, "how": _text, "host": _text, "model": _text, "plan": _plan,
     "adapters": _texts, "shared_prefix": _number, "template_tokens": _number, "estimated": _estimated,
+    "recovery": _numbers,
 }  # fmt: skip
 
 

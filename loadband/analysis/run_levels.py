@@ -17,6 +17,7 @@ from loadband.analysis.level import Evidence, Grade, Level, Numbers
 from loadband.analysis.measure import HoldData, measure, measure_limit
 from loadband.analysis.outage import outage_of
 from loadband.analysis.queueing import queue_of
+from loadband.analysis.recovery import Recovery, recovery_of
 from loadband.analysis.run_files import RunFiles
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Step
@@ -63,16 +64,33 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     seconds = windows.by_second(files.seconds)
     steps = windows.steps_of(files.steps, last_second=_last_second(seconds, requests))
     context = _Context(
-        files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}), _step_that_lost(files, steps),
+        files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}),
+        _step_that_lost(files, tuple(step for step in steps if step.step != recovery_step(files))),
         _scenarios(files), workload.meant_by(files.run, files.requests),
     )  # fmt: skip
     levels: list[Level] = []
     unlisted = _begin_of_missing(files)
+    apart = recovery_step(files)
     for place, step in enumerate(steps):
+        if step.step == apart:
+            continue
         following = next((later.asked_at for later in steps[place + 1 :] if later.asked_at is not None), unlisted)
         below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
         levels.append(_level(step, context, _Neighbours(following, below)))
     return check_ladder(levels, limits)
+
+
+def recovery_step(files: RunFiles) -> float | None:
+    """The step at which the load fell after too much of it: no level, since it begins with what was left over."""
+    step: float | None = (files.run.get("recovery") or {}).get("step")
+    return step
+
+
+def recovery_of_run(files: RunFiles, limits: Thresholds) -> Recovery | None:
+    """How long the server needed after too much load; None of a run that was not to tell."""
+    requests, seconds = windows.with_end(files.requests), windows.by_second(files.seconds)
+    steps = windows.steps_of(files.steps, last_second=_last_second(seconds, requests))
+    return recovery_of(files.run, steps, requests, seconds, limits)
 
 
 def _last_second(seconds: pd.DataFrame, requests: pd.DataFrame) -> float | None:

@@ -20,6 +20,7 @@ from loadband.analysis.intervals import Certainty, Findings, certainty_of
 from loadband.analysis.level import Level
 from loadband.analysis.rates import is_open, spoken_in_rates
 from loadband.analysis.reach import Bounds, Reach
+from loadband.analysis.recovery import Recovery
 from loadband.analysis.regions import Operating, Saturation, linear_region, operating_point, saturation_point
 from loadband.analysis.replicates import Replicates, replicates_of
 from loadband.analysis.searched import Search
@@ -75,6 +76,10 @@ class Verdict:
     """What `--find` found."""
     baseline: Baseline | None = None
     """What `--baseline` found."""
+    recovery: Recovery | None = None
+    """What `--recover` or `--spike` found."""
+    spiked: bool = False
+    """Whether the second level was a spike over the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ class Facts:
     search: Search | None = None
     baseline: int | None = None
     """How often one level was to be held to know its noise; None of another run."""
+    recovery: Recovery | None = None
+    spiked: bool = False
 
 
 def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, facts: Facts) -> Verdict:
@@ -144,6 +151,8 @@ def judge(levels: Sequence[Level], slo: tuple[Limit, ...], limits: Thresholds, f
         notes=(*([facts.search.sentence()] if facts.search else []), *failure.notes, *_assumed(curve)),
         causes=facts.causes,
         search=facts.search,
+        recovery=facts.recovery,
+        spiked=facts.spiked,
         baseline=None if facts.baseline is None else baseline_of(levels, metric, facts.baseline, limits),
     )
     verdict = replace(verdict, exit_code=_exit_code(verdict, facts))
@@ -242,6 +251,7 @@ def _exit_code(verdict: Verdict, facts: Facts) -> ExitCode:
         or facts.workers_lost
         or facts.gate_unread
         or (facts.search and not facts.search.complete)
+        or (facts.recovery is not None and facts.recovery.status == UNDECIDED)
         or (facts.baseline is not None and not (verdict.baseline and verdict.baseline.stands))
         or (facts.ladder and (untold or (limited and operating.status != "found")))
         or (UNDECIDED in results and MISSED not in results)

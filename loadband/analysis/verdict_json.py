@@ -2,7 +2,7 @@
 
 Knows: keys, rounding. Must not know: where it is written. Numbers are floats of six significant digits or null, keys
 are never absent, one set of status words is used everywhere. 1 (2026-11): first; intervals, `noise`, `book_end`, costs,
-`search`, `baseline` added.
+`search`, `baseline`, `recovery` added.
 """
 
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from loadband.analysis.breakdown import AdapterPart, ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
 from loadband.analysis.intervals import Interval
 from loadband.analysis.level import NUMBER_COLUMNS, Level
-from loadband.analysis.purpose_json import baseline_json
+from loadband.analysis.purpose_json import baseline_json, recovery_json
 from loadband.analysis.rates import AXIS, is_open
 from loadband.analysis.significant import number
 from loadband.analysis.verdict import Verdict
@@ -131,6 +131,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "thresholds": {name: number(value) for name, value in verdict.thresholds.as_dict().items()},
         "notes": list(verdict.notes),
         "search": None if verdict.search is None else asdict(verdict.search),
+        "recovery": None if verdict.recovery is None else recovery_json(verdict.recovery),
         "baseline": None
         if verdict.baseline is None
         else _at(verdict, verdict.baseline.users) | baseline_json(verdict.baseline),

@@ -17,9 +17,10 @@ from locust.env import Environment
 from loadband.errors import LoadbandError
 from loadband.load import progress
 from loadband.load.agent import GATE, STEP, WORK
+from loadband.load.course import Part
 from loadband.load.guard_post import GuardPost
 from loadband.load.hold_tally import tally_of
-from loadband.load.ladder import Ladder, Phase
+from loadband.load.ladder import Ladder
 from loadband.load.locust_tables import LocustTables
 from loadband.load.marks import mark_of, warmup_mark
 from loadband.load.pen import Pen
@@ -29,7 +30,7 @@ from loadband.load.run_json import run_of
 from loadband.load.search import answer_of
 from loadband.load.session import Work
 from loadband.load.sighting import sight_of
-from loadband.load.step import Action, EndedBy, Sight, Step
+from loadband.load.step import Action, EndedBy, Phase, Sight, Step
 from loadband.plan import Plan
 from loadband.record import Status
 from loadband.rundir import LOCUST_PREFIX, RunDirectory
@@ -138,6 +139,7 @@ class Conductor:
             self._progress.say(ladder.climb.why)
         if ladder.current is not None and ladder.current is not before:
             self._next_pass(ladder.current.repeat)
+            self._note_recovery(ladder.current)
             self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
         elif ladder.current is not None and ladder.current.hold_from == now:
             self.pen.tally.begin(now)
@@ -153,6 +155,12 @@ class Conductor:
             self._run["how"] = LOST_TARGET if self.pen.target_lost else ended
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)), progress.moment_of(ladder, sight))
         return action
+
+    def _note_recovery(self, step: Step) -> None:
+        """The report is to judge a step that follows too much load by its own rules."""
+        if step.part == Part.RECOVERY:
+            self._run["recovery"] = {"step": step.step, "after": step.step - 1}
+            self._write(lambda: self._directory.write_run(self._run))
 
     def _next_pass(self, repeat: int) -> None:
         """Do what is asked for between passes; where it fails, go on and tell it."""
@@ -242,7 +250,7 @@ class Conductor:
         self._progress.say(progress.step_line(step, self._told(sight)))
         self._failed_before = self.pen.totals.by_status[Status.FAILED]
         if step.ended_by == EndedBy.TARGET_LOST:
-            self._progress.say(f"the target went away during level {step.rate or step.target:g}: the run ends here")
+            self._progress.say(progress.loss_line(step, self.plan))
         if step.ended_by == EndedBy.FAILURE:
             self._progress.say(
                 f"a failure is confirmed at level {step.rate or step.target:g}: no further level (--until-failure)"

@@ -5,9 +5,20 @@ Knows: what a hold came to, and what a climb is. Must not know: the ladder, cloc
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from loadband.load.failure_watch import lowest_rate
+
+
+class Part(StrEnum):
+    """What a step is in its plan."""
+
+    LEVEL = ""
+    """One of those that the curve is drawn through."""
+    SPIKE = "spike"
+    RECOVERY = "recovery"
+    """Less load after too much: held until it shows whether the server comes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,13 @@ class Held:
     e2e_sum_s: float = 0.0
     kept: tuple[Kept, ...] = ()
     """One for each limit that is searched for."""
+    rate: float | None = None
+    """Requests per second of an open loop, whose `users` only send them."""
+
+    @property
+    def level(self) -> float:
+        """Users, or requests per second."""
+        return self.rate or self.users
 
     @property
     def power(self) -> float:
@@ -66,6 +84,12 @@ class Climb:
     levels: tuple[float, ...] = ()
     why: str | None = None
     """A sentence for whoever watches."""
+    parts: tuple[Part, ...] = ()
+    """What each level is; empty where all are levels like others."""
+
+    def part(self, place: int) -> Part:
+        """What the level at a place from 0 is."""
+        return self.parts[place] if self.parts else Part.LEVEL
 
 
 class Course(Protocol):

@@ -6,6 +6,7 @@ Knows: which plan means which course. Must not know: how a course chooses, the l
 from collections.abc import Sequence
 
 from loadband.load.course import Climb, Course, Held
+from loadband.load.recovering import spike
 from loadband.load.refinement import RefineCourse
 from loadband.load.search import SearchCourse
 from loadband.plan import Plan
@@ -15,7 +16,7 @@ class FixedCourse:
     """The same levels, as often as there are repeats."""
 
     def __init__(self, plan: Plan) -> None:
-        self._climb = Climb(plan.rates or plan.levels)
+        self._climb = Climb(plan.rates or plan.levels) if plan.spike_s is None else spike(plan)
         self._repeats = plan.repeats
 
     def next_climb(self, climbs: int, _held: Sequence[Held], /) -> Climb:

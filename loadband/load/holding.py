@@ -3,15 +3,24 @@
 Knows: the plan's words for both, when numbers stand still. Must not know: which step comes next.
 """
 
+from loadband.load.course import Part
 from loadband.load.step import EndedBy, Sight, Step
 from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S, FAILURES_THAT_TELL, stands_still
 from loadband.plan import Plan
 
 SETTLE_AT_LEAST_S = 2.0
 
+WATCHED_S = 60.0
+"""How long a recovery is watched from the first success on, where `--hold` is no time."""
+
+BACK_WITHIN_S = 120.0
+"""A server that serves nothing so long, or for `--max-hold`, after the load has fallen does not come back."""
+
 
 def settle_s(plan: Plan, step: Step, sight: Sight) -> float:
     """Auto: one E2E p95, at least 2 s; while nothing has ended there is no E2E, and waiting goes on."""
+    if step.part != Part.LEVEL:
+        return 0.0
     if plan.settle_s is not None:
         return plan.settle_s
     if sight.e2e_p95_s is None:
@@ -22,6 +31,8 @@ def settle_s(plan: Plan, step: Step, sight: Sight) -> float:
 def is_over(plan: Plan, step: Step, sight: Sight, ok: int, ended: int) -> EndedBy | None:
     """Why the hold in force is over, with so many successes and ends inside it; None: it is not."""
     held = sight.now - (step.hold_from or 0.0)
+    if step.part != Part.LEVEL:
+        return _part_is_over(plan, step, sight)
     hold = plan.hold
     if hold.seconds is not None:
         return EndedBy.HOLD if held >= hold.seconds else None
@@ -31,3 +42,31 @@ def is_over(plan: Plan, step: Step, sight: Sight, ok: int, ended: int) -> EndedB
     elif held >= AUTO_HOLD_AT_LEAST_S and stands_still(step, ok, ended, sight.tokens_by_second):
         return EndedBy.HOLD
     return EndedBy.MAX_HOLD if held >= plan.max_hold_s else None
+
+
+def _part_is_over(plan: Plan, step: Step, sight: Sight) -> EndedBy | None:
+    """A spike lasts as told; a recovery from the first success on, or until nothing comes back."""
+    if remaining_s(plan, step, sight.now):
+        return None
+    if step.part == Part.RECOVERY and step.served_at is None:
+        return EndedBy.TARGET_LOST if sight.unreached else EndedBy.MAX_HOLD
+    return EndedBy.HOLD
+
+
+def literal_s(plan: Plan, step: Step) -> float | None:
+    """Seconds of a hold that were asked for; None where it ends by what is seen."""
+    if step.part == Part.SPIKE:
+        return plan.spike_s
+    if step.part == Part.RECOVERY:
+        return plan.hold.seconds or WATCHED_S
+    return plan.hold.seconds
+
+
+def remaining_s(plan: Plan, step: Step, now: float) -> float | None:
+    """Seconds that a hold still takes at most; None where none is in force, or it counts requests."""
+    if step.hold_from is None or (step.part == Part.LEVEL and plan.hold.requests is not None):
+        return None
+    since, most = step.hold_from, literal_s(plan, step) or plan.max_hold_s
+    if step.part == Part.RECOVERY:
+        since, most = (step.served_at, most) if step.served_at else (since, min(BACK_WITHIN_S, plan.max_hold_s))
+    return max(since + most - now, 0.0)

@@ -8,13 +8,13 @@ Times are Unix seconds on the master's clock.
 """
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
-from loadband.load.course import Climb, Course, Held
+from loadband.load.course import Climb, Course, Held, Part
 from loadband.load.courses import course_of
 from loadband.load.failure_watch import FailureWatch
-from loadband.load.holding import is_over, settle_s
-from loadband.load.step import Action, EndedBy, Sight, Step
+from loadband.load.holding import is_over, literal_s, remaining_s, settle_s
+from loadband.load.recovering import fall
+from loadband.load.step import Action, EndedBy, Phase, Sight, Step
 from loadband.plan import Plan
 
 WARMUP_AT_MOST_S = 60.0
@@ -34,17 +34,6 @@ SILENT_FOR_S = 60.0
 
 MEASURED = (EndedBy.HOLD, EndedBy.MAX_HOLD, EndedBy.FAILURE)
 """Steps that end so have numbers."""
-
-
-class Phase(StrEnum):
-    """Where the run is."""
-
-    WARMUP = "warmup"
-    CLIMB = "climb"
-    DRAIN = "drain"
-    LEAVE = "leave"
-    """Nothing is in flight: the users are taken down."""
-    DONE = "done"
 
 
 @dataclass(slots=True)
@@ -86,6 +75,8 @@ class Ladder:
     """Users that are asked for."""
     _workers_gone: int = 0
     _last_pass: bool = False
+    _fell: bool = False
+    """The load fell after a failure, or the top level."""
     _ended: Step | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -98,9 +89,9 @@ class Ladder:
         if self.phase is None:
             self._start(sight)
         if sight.target_lost and self.plan.stop_when_lost and self.phase in (Phase.WARMUP, Phase.CLIMB):
-            self._give_up(sight.now, EndedBy.TARGET_LOST)
+            self._break_off(sight, EndedBy.TARGET_LOST)
         elif sight.guarded and self.phase in (Phase.WARMUP, Phase.CLIMB):
-            self._give_up(sight.now, EndedBy.GUARD)
+            self._break_off(sight, EndedBy.GUARD)
         if sight.workers_gone > self._workers_gone:
             self._workers_gone = sight.workers_gone
             self._lose_users(sight)
@@ -129,10 +120,7 @@ class Ladder:
 
     def remaining_s(self, now: float) -> float | None:
         """Seconds that the hold in force still takes at most; None outside a hold or when it counts requests."""
-        step, hold = self.current, self.plan.hold
-        if step is None or step.hold_from is None or hold.requests is not None:
-            return None
-        return max(step.hold_from + (hold.seconds or self.plan.max_hold_s) - now, 0.0)
+        return None if self.current is None else remaining_s(self.plan, self.current, now)
 
     def _enter(self, phase: Phase, now: float) -> None:
         self.phase, self._since = phase, now
@@ -154,14 +142,16 @@ class Ladder:
         """Ask for the next level; `first` users are there already."""
         target = self._target(self._level)
         rate = self.climb.levels[self._level] if self.plan.rates else None
+        part = self.climb.part(self._level)
         self._level += 1
         self._steps += 1
         self._users = target
-        self._spread_s = 0.0 if self.ramp_users_s or rate else (sight.e2e_mean_s or 0.0)
+        at_once = self.ramp_users_s or rate or part != Part.LEVEL
+        self._spread_s = 0.0 if at_once else (sight.e2e_mean_s or 0.0)
         starts_at = sight.now + (LEAD_S if first else FIRST_LEAD_S) if rate else None
         self.current = Step(
             self._steps, self.repeat, target, asked_at=sight.now, first=first, rate=rate, level=self._level,
-            starts_at=starts_at,
+            starts_at=starts_at, part=part,
         )  # fmt: skip
         self._enter(Phase.CLIMB, sight.now)
 
@@ -187,8 +177,11 @@ class Ladder:
             self._over_since = None
             return
         ok, ended = sight.ok - self._ok_before, sight.ended - self._ended_before
+        if ok and step.served_at is None:
+            step.served_at = sight.now
         if (reason := is_over(self.plan, step, sight, ok, ended)) and not self._loss_may_show(sight):
-            confirmed = self.plan.until_failure and self._watch.confirms(ok, sight.failed - self._failed_before)
+            watched = self.plan.until_failure and step.part == Part.LEVEL
+            confirmed = watched and self._watch.confirms(ok, sight.failed - self._failed_before)
             self._next_after(step, sight, EndedBy.FAILURE if confirmed else reason)
 
     def _loss_may_show(self, sight: Sight) -> bool:
@@ -203,13 +196,46 @@ class Ladder:
 
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
-        measured = reason in MEASURED and sight.held is not None
-        self.held.append(replace(sight.held, users=step.target) if measured and sight.held else Held(step.target))
+        if step.part == Part.LEVEL:
+            held = sight.held if reason in MEASURED and sight.held is not None else Held()
+            self.held.append(replace(held, users=step.target, rate=step.rate))
         self.failed = self.failed or reason == EndedBy.FAILURE
-        if reason != EndedBy.FAILURE and (self._level < len(self.climb.levels) or self._climbs_on(step)):
+        goes_on = reason != EndedBy.FAILURE and self._level < len(self.climb.levels)
+        if goes_on or (step.part == Part.LEVEL and self._goes_on_otherwise(step, reason)):
             self._begin(sight, first=step.target)
         else:
             self._enter(Phase.DRAIN, sight.now)
+
+    def _goes_on_otherwise(self, step: Step, reason: EndedBy) -> bool:
+        """Whether a climb that is over, or failed, is followed without a drain; what follows is begun then."""
+        if reason != EndedBy.FAILURE and self._climbs_on(step):
+            return True
+        return self.plan.recover and self.repeat >= self.plan.repeats and self._falls(step)
+
+    def _falls(self, step: Step) -> bool:
+        """Let the load fall, once; it is begun then."""
+        if self._fell:
+            return False
+        self._fell = True
+        self.climb = fall(self.plan, self.climb.levels, self.held, step.rate or step.target)
+        self._level = len(self.climb.levels) - 1
+        return True
+
+    def _break_off(self, sight: Sight, reason: EndedBy) -> None:
+        """The run ends, unless it is to be seen whether the target comes back: then that is all that is left."""
+        step = self.current
+        if step is not None and step.part == Part.RECOVERY:
+            return
+        if step is None or not (self.plan.recover or step.part == Part.SPIKE):
+            self._give_up(sight.now, reason)
+            return
+        self._last_pass = True
+        self.failed = self.failed or reason == EndedBy.TARGET_LOST
+        self._end(step, sight.now, reason)
+        if self.plan.recover:
+            self._falls(step)
+        self._level = len(self.climb.levels) - 1
+        self._begin(sight, first=step.target)
 
     def _lose_users(self, sight: Sight) -> None:
         """A process went: the level ends, and the others climb the next one. A schedule lacks its share: it ends."""
@@ -259,7 +285,8 @@ class Ladder:
 
     def _end(self, step: Step, now: float, reason: EndedBy) -> None:
         if step.hold_from is not None:
-            literal = self.plan.hold.seconds if reason in (EndedBy.HOLD, EndedBy.FAILURE) else None
+            whole = reason in (EndedBy.HOLD, EndedBy.FAILURE) and step.part != Part.RECOVERY
+            literal = literal_s(self.plan, step) if whole else None
             step.hold_to = step.hold_from + literal if literal is not None else now
         step.ended_by = reason
         self._ended = step

@@ -13,7 +13,7 @@ from loadband.load.arrivals import parse_arrival, recorded_rate
 from loadband.load.dialects import DIALECTS
 from loadband.load.exchange import Timeouts
 from loadband.load.plans import chosen_plan
-from loadband.load.purposes import check_purpose, purpose_of
+from loadband.load.purposes import check_purpose, purpose_of, spike_plan
 from loadband.load.rates import parse_rates
 from loadband.plan import Hold, Plan
 from loadband.slo import LATENCIES, parse_slo
@@ -47,8 +47,9 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
         raise UsageError(f"-u {options.num_users}: a level has at least 1 user")
     if (open_loop := _open_loop(options, moments, common)) is not None:
         return _checked(open_loop, options.slo)
-    if options.refine or options.find:
-        return _checked(chosen_plan(options, common), options.slo)
+    if options.refine or options.find or options.spike:
+        asked = spike_plan(options, common) if options.spike else chosen_plan(options, common)
+        return _checked(asked, options.slo)
     if options.steps:
         if options.num_users or options.run_time:
             raise UsageError("--steps says how many users and --hold for how long: leave out -u and -t")
@@ -73,8 +74,8 @@ def _open_loop(options: Any, moments: Sequence[float], common: dict[str, Any]) -
         return None
     if options.steps:
         raise UsageError("--steps are levels of users, --rates and a trace are an open loop: give one of them")
-    if options.refine or options.find:
-        raise UsageError("--refine and --find choose numbers of users: leave out --rates and --arrival trace")
+    if options.refine or options.find or options.spike:
+        raise UsageError("--refine, --find and --spike choose numbers of users: leave out --rates and --arrival trace")
     if options.num_users or options.run_time or options.spawn_rate:
         raise UsageError("--rates says how many requests come and --hold for how long: leave out -u, -r and -t")
     if options.class_picker:

@@ -7,8 +7,10 @@ import sys
 from dataclasses import dataclass
 from typing import TextIO
 
-from loadband.load.ladder import Ladder, Phase
-from loadband.load.step import EndedBy, Sight, Step
+from loadband.load.course import Part
+from loadband.load.ladder import Ladder
+from loadband.load.step import EndedBy, Phase, Sight, Step
+from loadband.plan import Plan
 
 
 class Progress:
@@ -97,12 +99,27 @@ def step_line(step: Step, told: Told) -> str:
     return f"{_title(step, told)}: {_figures(told)}, held {step.hold_to - step.hold_from:.0f} s"
 
 
+def loss_line(step: Step, plan: Plan | None) -> str:
+    """What comes of it that the target went away during a step."""
+    if step.part == Part.RECOVERY:
+        return "the target did not come back: the run ends here"
+    follows = plan is not None and (plan.recover or plan.spike_s is not None)
+    return f"the target went away at {_load(step)}: " + (
+        "is it back with less load?" if follows else "the run ends here"
+    )
+
+
 def _title(step: Step, told: Told) -> str:
+    if step.part != Part.LEVEL:
+        return f"{_load(step)} ({step.part})"
     place = f"level {step.step}" if told.steps is None else f"{step.step} of {told.steps}"
+    return f"{_load(step)} ({place})"
+
+
+def _load(step: Step) -> str:
     if step.rate is not None:
-        return f"{step.rate:g} requests/s ({place})"
-    users = "user" if step.target == 1 else "users"
-    return f"{step.target} {users} ({place})"
+        return f"{step.rate:g} requests/s"
+    return f"{step.target} {'user' if step.target == 1 else 'users'}"
 
 
 def _figures(told: Told) -> str:

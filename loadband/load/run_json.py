@@ -55,7 +55,7 @@ def run_of(work: Work, found: Found, plan: Plan | None) -> dict[str, Any]:
             "max_hold_s": plan.max_hold_s, "repeats": plan.repeats, "drain_s": plan.drain_s,
             "warmup_s": plan.warmup_s, "stop_when_lost": plan.stop_when_lost,
             "until_failure": plan.until_failure, "refine": plan.refine, "grows": plan.grows, "find": plan.find,
-            "baseline": plan.baseline, "stop_when": plan.stop_when,
+            "baseline": plan.baseline, "stop_when": plan.stop_when, "recover": plan.recover, "spike_s": plan.spike_s,
         },
     }  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadband.load.course import Held
+from loadband.load.course import Held, Part
 
 
 class EndedBy(StrEnum):
@@ -24,6 +24,17 @@ class EndedBy(StrEnum):
     GUARD = "guard"
     """A guard of `--stop-when` fired: the run ends."""
     STOPPED = "stopped"
+
+
+class Phase(StrEnum):
+    """Where a run is."""
+
+    WARMUP = "warmup"
+    CLIMB = "climb"
+    DRAIN = "drain"
+    LEAVE = "leave"
+    """Nothing is in flight: the users are taken down."""
+    DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,9 @@ class Step:
     """Place in the plan, from 1."""
     starts_at: float | None = None
     """When the schedule of an open loop begins: a little later than asked, so that every process knows it in time."""
+    part: Part = Part.LEVEL
+    served_at: float | None = None
+    """When the first success inside its hold was seen."""
 
     def row(self) -> list[object]:
         """Values in column order."""

@@ -43,6 +43,10 @@ class Run:
     failed_share: float = 0.0
     unreached_from: float | None = None
     """From this second on the newest requests find no server."""
+    dead_from: float | None = None
+    """From this second on nothing is answered."""
+    back_from: float = 1e9
+    """From this second on it is again."""
     worker_gone_at: float | None = None
     """From this second on a process is gone."""
     guarded_from: float | None = None
@@ -77,8 +81,8 @@ class Run:
             e2e_mean_s=e2e,
             e2e_p95_s=None if e2e is None else 1.5 * e2e,
             warm=self.now - 1000.0 >= self.warm_after_s,
-            unreached=self.unreached_from is not None and self.now >= self.unreached_from,
-            target_lost=self.lost_from is not None and self.now >= self.lost_from,
+            unreached=self._since(self.unreached_from),
+            target_lost=self._since(self.lost_from),
             guarded=self.guarded_from is not None and self.now >= self.guarded_from,
             workers_gone=int(self.worker_gone_at is not None and self.now >= self.worker_gone_at),
             held=None if step is None or step.hold_from is None or not self.comes_to else self.comes_to(step),
@@ -100,7 +104,7 @@ class Run:
         if action.users != self._asked[0]:
             self._asked = (action.users, self.now)
         self.actions.append(action)
-        if self._closed_at is None:
+        if self._closed_at is None and not self._since(self.dead_from):
             ended = self.users * self.ended_per_user_s
             self.ended += ended
             self.failed += ended * self.failed_share if self.users >= self.failing_from else 0.0
@@ -108,6 +112,10 @@ class Run:
         if self.now >= self._asked[1] + self.spawn_s:
             self.users = min(self._asked[0], self.most_users)
         return action
+
+    def _since(self, second: float | None) -> bool:
+        """Whether that second is over, and the target not back."""
+        return second is not None and second <= self.now < self.back_from
 
     def until_finished(self, within_s: float = 10_000) -> list[Step]:
         """All steps of the run."""

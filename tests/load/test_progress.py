@@ -3,9 +3,9 @@
 import io
 from dataclasses import replace
 
-from loadband.load.ladder import Ladder, Phase
+from loadband.load.ladder import Ladder
 from loadband.load.progress import Progress, Told, live_line, moment_of, step_line
-from loadband.load.step import EndedBy, Sight, Step
+from loadband.load.step import EndedBy, Phase, Sight, Step
 from tests.load.climbing import plan
 
 TOLD = Told(steps=5, in_flight=7.94, tokens_s=1843.4, ttft_p95_s=0.214, failed=3)

@@ -1,4 +1,4 @@
-"""Plans with a purpose of their own, by real processes: `--baseline`, and what they refuse."""
+"""Plans with a purpose of their own, by real processes: `--baseline`, `--spike`, `--recover`, and what they refuse."""
 
 import json
 from pathlib import Path
@@ -37,9 +37,49 @@ def test_a_baseline_holds_one_level_again_and_says_within_what_the_next_lies(tmp
     assert ended.code == (0 if told["stands"] else 3)
 
 
+def test_after_a_spike_the_load_falls_without_a_drain_and_the_report_tells_of_both(tmp_path: Path) -> None:
+    with serving(small(base_ms=5.0, max_num_seqs=2)) as server:
+        ended = run([
+            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--hold", "5s", *SHORT, "--spike", "2:8:4s",
+            "--run-dir", str(tmp_path / "run"),
+        ])  # fmt: skip
+    files = Files(tmp_path / "run")
+    assert [(row["repeat"], row["target"], row["ended_by"]) for row in files.steps] == [
+        ("1", "2", "hold"), ("1", "8", "hold"), ("1", "2", "hold"),
+    ]  # fmt: skip
+    assert files.run["recovery"] == {"step": 3, "after": 2}
+    assert 0 < files.statuses["cut"] <= 6, "who leaves hangs up"
+    assert files.total("started") == len(files.rows("requests.csv"))
+    verdict = json.loads((tmp_path / "run" / "report" / "verdict.json").read_text())
+    assert [level["users"] for level in verdict["levels"]] == [2, 8]
+    assert (verdict["recovery"]["fell_from"], verdict["recovery"]["fell_to"]) == (8, 2)
+    assert "Spike from 2 to 8 users for 4 s: inside " in ended.out
+    assert "Recovery, from 8 to 2 users: " in ended.out
+
+
+def test_a_server_that_dies_for_good_is_said_to_be_dead_in_bounded_time(tmp_path: Path) -> None:
+    with serving(small(base_ms=5.0, max_num_seqs=8, blocks=100, reserve_blocks=20, when_full="die")) as server:
+        ended = run([
+            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--hold", "3s", "--max-hold", "4s", *SHORT,
+            "--steps", "2,8", "--recover", "--run-dir", str(tmp_path / "run"),
+        ])  # fmt: skip
+    files = Files(tmp_path / "run")
+    assert [(row["target"], row["ended_by"]) for row in files.steps] == [
+        ("2", "hold"), ("8", "target_lost"), ("2", "target_lost"),
+    ]  # fmt: skip
+    assert "the target did not come back: the run ends here" in ended.err
+    verdict = json.loads((tmp_path / "run" / "report" / "verdict.json").read_text())
+    assert verdict["recovery"]["status"] == "none"
+    assert "the server did not come back" in ended.out
+
+
 REFUSED: list[tuple[list[str], str]] = [
     (["--baseline", "1"], "from 2 to 99"),
     (["--baseline", "3", "--steps", "1,2"], "holds one level, 2 are given"),
+    (["--spike", "8:4:9s"], "does not rise"),
+    (["--spike", "4:8:9s", "--steps", "1,2", "--recover"], "leave out --steps, --recover"),
+    (["--recover", "--steps", "6,8"], "give a level of at most 4 too"),
+    (["--recover", "-u", "8"], "--recover follows a climb"),
     (["--baseline", "3", "--refine", "--repeats", "2"], "leave out --refine, --repeats"),
 ]
 
