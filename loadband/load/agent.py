@@ -10,6 +10,7 @@ import gc
 import os
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -29,13 +30,19 @@ WORK, STEP, GATE, DATASET = "loadband_work", "loadband_step", "loadband_gate", "
 STILL_WITHIN_S = 5.0
 """Users that are stopped have booked what they had in flight by then."""
 
+DRAIN_SEEN_EVERY_S = 0.05
+
 
 class Agent:
     """The users' side of one process, over all its tests."""
 
-    def __init__(self, environment: Environment, runner: WorkerRunner | LocalRunner) -> None:
+    def __init__(
+        self, environment: Environment, runner: WorkerRunner | LocalRunner, send_report: Callable[[], None]
+    ) -> None:
+        """`send_report` sends the next report now, and not when its second is over."""
         self._environment = environment
         self._runner = runner
+        self._send_report = send_report
         self._health = Health()
         self._clock = ClockSync(runner) if isinstance(runner, WorkerRunner) else None
         self._work: Work | None = None
@@ -88,6 +95,11 @@ class Agent:
             "clock_error_s": self._clock.error_s if self._clock else None,
         }
 
+    def tell_users(self) -> None:
+        """The users that were asked for are there, or gone: the master waits for it."""
+        if self.session is not None:
+            self._send_report()
+
     def wait_until_still(self) -> None:
         """Wait until what was stopped is booked.
 
@@ -118,6 +130,14 @@ class Agent:
             self.session.gate.set()
         else:
             self.session.gate.clear()
+            gevent.spawn(self._tell_when_drained, self.session, self.session.gate_epoch)
+
+    def _tell_when_drained(self, session: Session, epoch: int) -> None:
+        """The master waits for the last answer: it is told at once."""
+        while session.ledger.in_flight:
+            gevent.sleep(DRAIN_SEEN_EVERY_S)
+        if session is self.session and session.gate_epoch == epoch:
+            self._send_report()
 
 
 def _collect_seldom() -> None:

@@ -91,6 +91,7 @@ class Conductor:
         directory = RunDirectory.create(path)
         self.path, self._directory = path, directory
         self._scenarios = frozenset(work.mix)
+        self._began_with = work.workers
         if self.ladder is not None:
             self.ladder.sources = work.workers
         self._workers: dict[str, dict[str, Any]] = {}
@@ -191,7 +192,7 @@ class Conductor:
     @property
     def spawn_rate(self) -> float:
         """Users per second for Locust's dispatcher."""
-        return self._rate or SPAWN_PER_SECOND * max(len(self.pen.workers), 1)
+        return self._rate or SPAWN_PER_SECOND * max(self._began_with - self.workers_gone, 1)
 
     def finish(self, how: str) -> None:
         """The test is over: the last rows, `run.json`, closed files. May be called twice."""

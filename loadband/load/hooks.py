@@ -98,7 +98,7 @@ def _install_master(environment: Environment, steward: Steward, roll: Roll) -> N
 
 def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
     signals.listen(signals.interrupts_main_once())
-    agent = Agent(environment, runner)
+    agent = Agent(environment, runner, runner._send_stats)
     install_all_users(environment)
     environment.process_exit_code = 0
     if environment.parsed_options and environment.parsed_options.processes:
@@ -117,6 +117,7 @@ def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
         tell()
 
     _listen(environment.events.test_start, lambda **_: agent.begin())
+    _listen(environment.events.spawning_complete, lambda **_: agent.tell_users())
     _listen(environment.events.report_to_master, on_report)
     _listen(environment.events.test_stop, tell)  # before Locust's own word that this worker has stopped
     _listen(environment.events.quitting, last_words)
@@ -124,11 +125,12 @@ def _install_worker(environment: Environment, runner: WorkerRunner) -> None:
 
 def _install_local(environment: Environment, runner: LocalRunner, steward: Steward) -> None:
     """In one process the reports take the same way, without a wire."""
-    agent = Agent(environment, runner)
 
     def pump() -> None:
         if (report := agent.report()) is not None:
             steward.absorb(report)
+
+    agent = Agent(environment, runner, pump)
 
     def pump_each_second() -> None:
         while True:
@@ -140,6 +142,7 @@ def _install_local(environment: Environment, runner: LocalRunner, steward: Stewa
         pump()
 
     _listen(environment.events.test_start, lambda **_: agent.begin())
+    _listen(environment.events.spawning_complete, lambda **_: agent.tell_users())
     _listen(environment.events.test_stop, lambda **_: pump())
     _listen(environment.events.quitting, last_words)
     gevent.spawn(pump_each_second)

@@ -38,7 +38,7 @@ MEASURED = (EndedBy.HOLD, EndedBy.MAX_HOLD, EndedBy.FAILURE)
 
 @dataclass(slots=True)
 class Ladder:
-    """Climbs a plan. `look` about once a second."""
+    """Climbs a plan. `look` several times a second."""
 
     plan: Plan
     ramp_users_s: float | None = None

@@ -90,7 +90,7 @@ class Steward:
         check_settings(self._environment, self.mix, settings_of(self._options.set or ()))
         install_users(self._environment, self.mix, at_rates=self._at_rates)
         if self.plan is not None:
-            self._environment.shape_class = LadderShape(self.look)
+            self._environment.shape_class = LadderShape(self._runner, self.look)
             quieten_locust(self._environment.parsed_options)
         for sentence in unknown(os.environ, variables_of(argument_parser.get_parser(), self.frozen.api_key_env)):
             self._progress.say(sentence)

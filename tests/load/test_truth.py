@@ -103,4 +103,4 @@ def test_users_stopped_in_mid_stream_leave_nothing_behind(oracle: Oracle) -> Non
     assert sum(exchange.tokens.events for exchange in exchanges) <= sum(request.tokens for request in log.requests)
     for asker in askers:
         asker.connection.close()
-    assert open_descriptors() == before
+    assert open_descriptors() <= before

@@ -12,12 +12,13 @@ import pytest
 from loadband import rundir
 from loadband.record import Status
 from tests.oracle import Oracle, tokens
+from tests.process.probing import after_probe
 from tests.process.running import Ended, Files, finish, free_port, start
 
 pytestmark = pytest.mark.process
 
-STREAM = tokens(ttft_ms=50, itl_ms=40, n=100)
-"""An answer of 4 s: longer than a level."""
+STREAM = tokens(ttft_ms=50, itl_ms=30, n=100)
+"""An answer of 3 s: longer than a level."""
 
 PLACES = ["local", "two processes", "master and two workers"]
 
@@ -51,7 +52,7 @@ def words(oracle: Oracle, path: Path, *more: str) -> list[str]:
     """Two short levels with streams that outlast them."""
     return [
         "--headless", "-H", oracle.url, "--steps", "2,5", "--hold", "2s", "--settle", "0s", "--think-time", "0",
-        "--run-dir", str(path), *more,
+        "--warmup", "0s", "--no-doctor", "--run-dir", str(path), *more,
     ]  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def check(oracle: Oracle, files: Files) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_plan_that_ends_drains_every_request(oracle: Oracle, tmp_path: Path, place: str) -> None:
-    oracle.script(STREAM)
+    oracle.script(*after_probe(STREAM))
     ended = Started(place, words(oracle, tmp_path / "run", "--no-report")).finish(120)
     files = Files(tmp_path / "run")
     assert ended.code == 0, ended.err
@@ -123,10 +124,10 @@ def close_terminal(process: subprocess.Popen[str]) -> None:
 def test_a_run_that_is_ended_keeps_its_cut_requests(
     oracle: Oracle, tmp_path: Path, place: str, end: Callable[[subprocess.Popen[str]], None], how: str
 ) -> None:
-    oracle.script(STREAM)
+    oracle.script(*after_probe(STREAM))
     started = Started(place, words(oracle, tmp_path / "run", "--steps", "5", "--hold", "60s", "--no-report"))
-    oracle.wait_until(lambda log: len(log.requests) >= 16, 60)
-    time.sleep(1.5)
+    oracle.wait_until(lambda log: log.in_flight == 5 and log.ends["done"] > 5, 60)
+    time.sleep(1.2)
     end(started.master)
     ended = started.finish(30)
     files = Files(tmp_path / "run")

@@ -14,6 +14,7 @@ from loadband import rundir
 from loadband.record import Status
 from tests.oracle import Oracle, rule, tokens
 from tests.oracle.faults import silent
+from tests.process.probing import after_probe
 from tests.process.running import ROOT, Files, finish, free_port, group_is_gone, start
 
 pytestmark = pytest.mark.process
@@ -57,7 +58,7 @@ def gone_within(process: subprocess.Popen[str], within_s: float) -> bool:
 
 
 def test_the_last_words_of_a_slow_worker_are_waited_for(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(STREAM)
+    oracle.script(*after_probe(STREAM))
     slow = tmp_path / "slow.py"
     slow.write_text(SLOW_WORKER)
     port = free_port()
@@ -79,7 +80,7 @@ def test_the_last_words_of_a_slow_worker_are_waited_for(oracle: Oracle, tmp_path
 
 
 def test_what_a_worker_that_says_nothing_had_in_flight_is_lost(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(STREAM)
+    oracle.script(*after_probe(STREAM))
     port = free_port()
     process = start(master(oracle, port, tmp_path / "run"))
     workers = [start(["--worker", "--master-port", str(port)]) for _ in range(2)]

@@ -6,6 +6,7 @@ import pytest
 
 from loadband.record import Status
 from tests.oracle import Oracle, tokens
+from tests.process.probing import after_probe
 from tests.process.running import Files, run
 
 pytestmark = pytest.mark.process
@@ -14,10 +15,11 @@ USERS = 1500
 
 
 def test_fifteen_hundred_users_keep_their_connections(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(tokens(ttft_ms=1500, itl_ms=100, n=5), keep_bodies=False)
+    oracle.script(*after_probe(tokens(ttft_ms=1500, itl_ms=100, n=5)), keep_bodies=False)
     ended = run(
         ["--headless", "-H", oracle.url, "--steps", str(USERS), "-r", "500", "--settle", "0s",
-         "--hold", f"{2 * USERS}req", "--think-time", "0", "--no-report", "--run-dir", str(tmp_path / "run")]
+         "--hold", f"{2 * USERS}req", "--think-time", "0", "--no-doctor", "--no-report",
+         "--run-dir", str(tmp_path / "run")]
     )  # fmt: skip
     assert ended.code == 0, ended.err
     files, log = Files(tmp_path / "run"), oracle.log()
