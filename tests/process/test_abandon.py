@@ -7,16 +7,17 @@ import pytest
 from loadband import rundir
 from loadband.record import Status
 from tests.oracle import Oracle, tokens
+from tests.process.probing import after_probe
 from tests.process.running import Files, run
 
 pytestmark = pytest.mark.process
 
 
 def test_some_leave_and_the_server_runs_no_more_for_them(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(tokens(ttft_ms=100, itl_ms=20, n=50))
+    oracle.script(*after_probe(tokens(ttft_ms=100, itl_ms=20, n=50)))
     ended = run(
         ["--headless", "-H", oracle.url, "--steps", "10", "--hold", "6s", "--settle", "0s", "--warmup", "0s",
-         "--think-time", "0", "--abandon", "40%@500ms", "--processes", "2", "--no-report",
+         "--think-time", "0", "--abandon", "40%@500ms", "--processes", "2", "--no-doctor", "--no-report",
          "--run-dir", str(tmp_path / "run")]
     )  # fmt: skip
     assert ended.code == 0, ended.err

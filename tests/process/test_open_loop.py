@@ -15,6 +15,7 @@ from loadband import rundir
 from loadband.load.prompts import PromptBook
 from loadband.record import Status
 from tests.oracle import Oracle, tokens
+from tests.process.probing import after_probe
 from tests.process.running import Files, finish, run, start
 
 pytestmark = pytest.mark.process
@@ -27,7 +28,7 @@ def words(oracle: Oracle, path: Path, rates: str, *more: str) -> list[str]:
     """An open loop without warm-up and settling."""
     return [
         "--headless", "-H", oracle.url, "--rates", rates, "--warmup", "0s", "--settle", "0s", "--no-report",
-        "--run-dir", str(path), *more,
+        "--no-doctor", "--run-dir", str(path), *more,
     ]  # fmt: skip
 
 
@@ -44,16 +45,18 @@ def nonce(prompt: str) -> str:
     return " ".join(prompt.split()[:6])
 
 
+def booked(files: Files) -> dict[str, float]:
+    """Nonce of each arrival -> its moment by the schedule, Unix seconds."""
+    levels = {int(row["step"]): index for index, row in enumerate(files.steps, start=1)}
+    book = PromptBook(1, files.run["run_id"])
+    return {book.nonce(1, number, levels[step]).text: moment for (step, number), moment in planned(files).items()}
+
+
 def late_at_server(oracle: Oracle, files: Files) -> list[float]:
     """How much later than planned each arrival was read by the server, seconds, rising."""
     to_wall = time.time() - time.monotonic()
     read = {nonce(request.prompt): request.read_at + to_wall for request in oracle.log().requests}
-    levels = {int(row["step"]): index for index, row in enumerate(files.steps, start=1)}
-    run_id = files.run["run_id"]
-    return sorted(
-        read[PromptBook(1, run_id).nonce(1, number, levels[step]).text] - moment
-        for (step, number), moment in planned(files).items()
-    )
+    return sorted(read[text] - moment for text, moment in booked(files).items())
 
 
 def offsets(files: Files, step: int) -> dict[int, float]:
@@ -64,15 +67,16 @@ def offsets(files: Files, step: int) -> dict[int, float]:
 
 @pytest.mark.timing
 def test_1_2_and_4_workers_send_the_same_schedule_when_it_says(oracle: Oracle, tmp_path: Path) -> None:
+    """All three at once: together they are 60 arrivals a second."""
     arrival = "gamma(2)"
+    oracle.script(*after_probe(tokens(ttft_ms=300, itl_ms=10, n=20)))
+    more = ["--hold", "4s", "--arrival", arrival, "--processes"]
+    runs = {n: start(words(oracle, tmp_path / str(n), "10,20", *more, str(n))) for n in (1, 2, 4)}
+    ends = [finish(process) for process in runs.values()]
+    assert [ended.code for ended in ends] == [0, 0, 0], [ended.err for ended in ends]
     seen: list[tuple[dict[int, float], set[str]]] = []
-    for workers in (1, 2, 4):
-        oracle.reset()
-        oracle.script(tokens(ttft_ms=300, itl_ms=10, n=20))
-        path = tmp_path / str(workers)
-        ended = run(words(oracle, path, "10,20", "--hold", "4s", "--arrival", arrival, "--processes", str(workers)))
-        assert ended.code == 0, ended.err
-        files = Files(path)
+    for workers in runs:
+        files = Files(tmp_path / str(workers))
         assert set(files.statuses) == {Status.OK}
         assert {row["users"] for row in files.rows(rundir.SECONDS)} == {""}
         assert [(row["target"], row["offered_req_s"]) for row in files.steps] == [("", "10"), ("", "20")]
@@ -81,10 +85,12 @@ def test_1_2_and_4_workers_send_the_same_schedule_when_it_says(oracle: Oracle, t
         print(f"{workers} workers, {arrival}: {len(late)} arrivals, late at the server by "
               f"{statistics.median(late) * 1000:.2f} ms in the median, {p99 * 1000:.1f} ms p99")  # fmt: skip
         assert statistics.median(late) < LATE_S
-        texts = {request.prompt.partition("] ")[2] for request in oracle.log().requests if "] " in request.prompt}
-        seen.append((offsets(files, 2), texts))
+        own = booked(files)
+        prompts = [each.body["messages"][0]["content"] for each in oracle.log().requests if nonce(each.prompt) in own]
+        seen.append((offsets(files, 2), {prompt.removeprefix(nonce(prompt)).strip()[:60] for prompt in prompts}))
     assert_same([moments for moments, _ in seen])
     common = set.intersection(*(texts for _, texts in seen))
+    assert len(common) > 20
     assert len(common) >= 0.8 * min(len(texts) for _, texts in seen), "the same prompts"
 
 
@@ -99,7 +105,7 @@ def assert_same(schedules: Sequence[dict[int, float]]) -> None:
 
 
 def test_answers_do_not_delay_arrivals_and_all_are_drained(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(tokens(ttft_ms=3000, itl_ms=1, n=5))
+    oracle.script(*after_probe(tokens(ttft_ms=3000, itl_ms=1, n=5)))
     ended = run(words(oracle, tmp_path / "run", "20", "--arrival", "constant", "--hold", "5s", "--processes", "2"))
     assert ended.code == 0, ended.err
     files = Files(tmp_path / "run")
@@ -115,7 +121,7 @@ def test_answers_do_not_delay_arrivals_and_all_are_drained(oracle: Oracle, tmp_p
 
 
 def test_ctrl_c_books_what_is_open_as_cut(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(tokens(ttft_ms=100, itl_ms=50, n=100))
+    oracle.script(*after_probe(tokens(ttft_ms=100, itl_ms=50, n=100)))
     process = start(words(oracle, tmp_path / "run", "10", "--hold", "60s"))
     oracle.wait_until(lambda log: log.in_flight >= 30, 60)
     os.killpg(process.pid, signal.SIGINT)
@@ -125,15 +131,14 @@ def test_ctrl_c_books_what_is_open_as_cut(oracle: Oracle, tmp_path: Path) -> Non
     assert files.statuses[Status.CUT] >= 25
     assert files.total("started") == files.statuses.total()
     assert set(files.statuses) <= {Status.OK, Status.CUT}
-    booked = {PromptBook(1, files.run["run_id"]).nonce(1, number, 1).text for _, number in planned(files)}
     at_server = {nonce(request.prompt) for request in oracle.log().requests[files.run["probe"]["requests"] :]}
-    assert at_server <= booked, "whatever the server saw is in the files; one stopped while it connects is there too"
+    assert at_server <= set(booked(files)), "whatever the server saw; one stopped while it connects is there too"
 
 
 @pytest.mark.timing
 def test_8_requests_at_10_a_second_into_a_slot_of_half_a_second(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(tokens(ttft_ms=100, itl_ms=50, n=9), slots=1)
-    more = ["--arrival", "constant", "--hold", "3s", "--report"]
+    oracle.script(*after_probe(tokens(ttft_ms=100, itl_ms=50, n=9)), slots=1)
+    more = ["--arrival", "constant", "--hold", "5s", "--drain", "0s", "--report"]
     command = [word for word in words(oracle, tmp_path / "run", "10", *more) if word != "--no-report"]
     ended = run(command)
     files = Files(tmp_path / "run")
@@ -151,7 +156,7 @@ def test_8_requests_at_10_a_second_into_a_slot_of_half_a_second(oracle: Oracle, 
 
 
 def test_a_process_without_places_says_so_and_its_level_is_client_limited(oracle: Oracle, tmp_path: Path) -> None:
-    oracle.script(tokens(ttft_ms=2000, itl_ms=1, n=5))
+    oracle.script(*after_probe(tokens(ttft_ms=2000, itl_ms=1, n=5)))
     few = ["bash", "-c", 'ulimit -n 280; exec "$@"', "--"]  # 256 of them are spared
     command = [each for each in words(oracle, tmp_path / "run", "30", "--hold", "4s") if each != "--no-report"]
     ended = finish(start(command, prefix=few))

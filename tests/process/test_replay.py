@@ -10,6 +10,7 @@ import pytest
 from loadband import rundir
 from loadband.record import Status
 from tests.oracle import Oracle, tokens
+from tests.process.probing import after_probe
 from tests.process.running import Files, run
 
 pytestmark = pytest.mark.process
@@ -48,7 +49,7 @@ def test_recorded_messages_are_sent_as_they_are(oracle: Oracle, tmp_path: Path) 
 def test_a_trace_comes_at_its_own_pace_8_requests_at_10_a_second_into_one_slot(
     oracle: Oracle, tmp_path: Path
 ) -> None:  # fmt: skip
-    oracle.script(tokens(ttft_ms=100, itl_ms=50, n=9), slots=1)
+    oracle.script(*after_probe(tokens(ttft_ms=100, itl_ms=50, n=9)), slots=1)
     data = tmp_path / "trace.jsonl"
     rows = [
         {"timestamp": 5000 + 100 * n, "input_length": 40 + n, "output_length": 9, "hash_ids": [n]} for n in range(8)
@@ -56,7 +57,7 @@ def test_a_trace_comes_at_its_own_pace_8_requests_at_10_a_second_into_one_slot(
     data.write_text("\n".join(json.dumps(row) for row in rows))
     ended = run(
         ["--headless", "-H", oracle.url, "--dataset", str(data), "--columns", "mooncake", "--arrival", "trace",
-         "--processes", "2", "--no-report", "--run-dir", str(tmp_path / "run")]
+         "--processes", "2", "--no-doctor", "--no-report", "--run-dir", str(tmp_path / "run")]
     )  # fmt: skip
     assert ended.code == 0, ended.err
     files = Files(tmp_path / "run")

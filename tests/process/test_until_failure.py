@@ -19,14 +19,15 @@ def climb(path: Path, levels: str, hold: str, *words: str) -> Ended:
     with serving(small(base_ms=5.0, max_num_seqs=PLACES, max_waiting=0)) as server:
         return run([
             "--headless", "-H", f"http://127.0.0.1:{server.port}", "--steps", levels, "--hold", hold, "--settle", "0s",
-            "--warmup", "0s", "--think-time", "0", "--max-tokens", "10-30", "--run-dir", str(path), *words,
+            "--warmup", "0s", "--think-time", "0", "--max-tokens", "10-30", "--prompt-tokens", "20-60", "--no-doctor",
+            "--run-dir", str(path), *words,
         ])  # fmt: skip
 
 
 def test_the_ladder_ends_where_the_failure_is_confirmed_and_the_report_finds_it(tmp_path: Path) -> None:
-    ended = climb(tmp_path / "run", "1,2,4,8,12", "5s", "--until-failure")
+    ended = climb(tmp_path / "run", "1,2,4,8,12", "4s", "--until-failure")
     files = Files(tmp_path / "run")
-    assert ended.code == 0, ended.out
+    assert ended.code in (0, 3), "a client too busy for a band is said, and no failure of this"
     assert "a failure is confirmed at level 8: no further level" in ended.err
     assert [(row["target"], row["ended_by"]) for row in files.steps] == [
         ("1", "hold"), ("2", "hold"), ("4", "hold"), ("8", "failure"),
@@ -47,7 +48,7 @@ def test_refusals_end_nothing_where_an_slo_says_what_the_accepted_must_keep(tmp_
 def test_a_guard_ends_the_run_and_is_told_everywhere_and_so_is_one_that_is_blind(tmp_path: Path) -> None:
     with serving(small(base_ms=20.0, max_num_seqs=16, blocks=24)) as server:
         ended = run([
-            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--steps", "1,12,16", "--hold", "4s", "--no-doctor",
+            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--steps", "1,12,16", "--hold", "6s", "--no-doctor",
             "--settle", "0s", "--warmup", "0s", "--think-time", "0", "--max-tokens", "20-40", "--prompt-tokens",
             "20-60", "--run-dir", str(tmp_path / "run"), "--stop-when", "kv_cache>=90% for 2s", "--stop-when",
             "device_memory>=95%,ttft_p95>=99s",

@@ -111,30 +111,30 @@ def test_json_is_the_only_thing_on_standard_output(built: Built, capsys: pytest.
 
 
 def test_an_slo_gates(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(built.path), "--slo", "tpot_p95<=1s,error_rate<=1%", "--json"]) == 0
+    assert main([str(built.path), "--no-write", "--slo", "tpot_p95<=1s,error_rate<=1%", "--json"]) == 0
     met = validated(capsys.readouterr().out)
     assert [each["result"] for each in met["slo"]] == ["met", "met"]
-    assert main([str(built.path), "--slo", "tpot_p95<=1ms", "--json"]) == 1
+    assert main([str(built.path), "--no-write", "--slo", "tpot_p95<=1ms", "--json"]) == 1
     assert validated(capsys.readouterr().out)["exit_code"] == 1
-    assert main([str(built.path), "--slo", "e2e_p50<=500ms@32"]) == 1
+    assert main([str(built.path), "--no-write", "--slo", "e2e_p50<=500ms@32"]) == 1
     assert "missed at 32 users" in capsys.readouterr().out
 
 
 def test_the_slo_of_the_run_is_the_default(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", BUILD, slo="tpot_p95<=1ms")
-    assert main([str(built.path), "--json"]) == 1
-    assert main([str(built.path), "--json", "--slo", "tpot_p95<=1s"]) == 0
+    assert main([str(built.path), "--no-write", "--json"]) == 1
+    assert main([str(built.path), "--no-write", "--json", "--slo", "tpot_p95<=1s"]) == 0
 
 
 def test_one_level_needs_no_band(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built = build_run(tmp_path / "run", Build(levels=(8,), hold_s=30.0))
-    assert main([str(built.path)]) == 0
+    assert main([str(built.path), "--no-write"]) == 0
     assert "One level says nothing about a band" in capsys.readouterr().out
 
 
 def test_a_ladder_of_two_levels_cannot_be_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built = build_run(tmp_path / "run", Build(levels=(4, 8), hold_s=30.0))
-    assert main([str(built.path)]) == 3
+    assert main([str(built.path), "--no-write"]) == 3
     assert "needs at least 5 valid levels for an interior optimum, 3 for a direction" in capsys.readouterr().out
 
 
