@@ -126,15 +126,36 @@ def virtual_run(
     write(path, books, levels, (settle_s, hold_s, end), died, facts=facts)
 
 
+def virtual_ramp(name: str, path: Path, users: int, users_s: float, *, seed: int = 1) -> None:
+    """Users who come one by one, `users_s` a second, without a plan: a ramp as at a browser, stopped at the top."""
+    profile = load(name)
+    starts = [place / users_s for place in range(users)]
+    books = Books(starts, profile.refusal.death_message)
+    run = VirtualRun(profile, Load(), seed, books.done)
+    end = users / users_s
+    died = run.joining([(at, user) for user, at in enumerate(starts)], end).died_at_s
+    if died is not None:
+        end = died + REFUSED_S
+        for asked in run.open.values():
+            books.lost(asked, died)
+        for user in range(books.step_at(died)):
+            for second in range(REFUSED_S):
+                books.refused(user, died + second + user / users)
+    books.records = [replace(record, step=0, step_end=0) for record in books.records]
+    facts = {"model": profile.model, "seed": seed, "plan": None, "how": "stopped" if died is None else "target_lost"}
+    write(path, books, list(range(1, users + 1)), (0.0, 0.0, end), died, facts=facts)
+
+
 def write(
     path: Path, books: Books, levels: list[int], times: tuple[float, float, float], died: float | None, *,
     facts: dict[str, Any],
 ) -> None:  # fmt: skip
-    """The files. `times`: settle, hold, the run's end, in seconds; `facts` go into `run.json`."""
+    """The files. `times`: settle, hold (0: nothing was held), the run's end, in seconds; `facts` go into `run.json`."""
     settle_s, hold_s, end = times
     directory = RunDirectory.create(path)
+    directory.appender(STEPS)
     for step, (level, start) in enumerate(zip(levels, books.starts, strict=True), 1):
-        if start >= end:
+        if start >= end or not hold_s:
             break
         lost = died is not None and died < start + settle_s + hold_s
         held = not lost or (died is not None and died > start + settle_s)
@@ -158,10 +179,11 @@ def write(
                 table.append([step, second, second, scenario, metric, *sums, "w1"])
         workers.append([second, "w1", users, books.open_s[second], LAG_S, LAG_S, 0.2, "running"])
     directory.write_run({
-        "tool": "virtual", "started": EPOCH, "ended": EPOCH + end, "host": "virtual", **facts,
+        "tool": "virtual", "started": EPOCH, "ended": EPOCH + end, "host": "virtual",
         "how": "plan" if died is None else "target_lost", "scenarios": ["interactive"], "slo": None, "findings": [],
         "plan": {"levels": levels, "hold": f"{hold_s:g}s", "settle_s": settle_s, "max_hold_s": 600.0},
         "timeouts": {"connect_s": 10.0, "first_token_s": 120.0, "idle_s": 60.0, "total_s": 600.0},
+        **facts,
     })  # fmt: skip
     directory.close()
 

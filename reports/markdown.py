@@ -10,7 +10,7 @@ from typing import Any
 from loadband.analysis.analyse import Analysis
 from loadband.analysis.level import Level
 from loadband.analysis.verdict import Verdict
-from reports import cells
+from reports import cells, ramp_words
 from reports.baseline import HEADERS as BASELINE_HEADERS
 from reports.baseline import baseline_rows, look_at
 from reports.how_sure import cost_table, how_sure
@@ -68,7 +68,8 @@ def markdown(analysis: Analysis, figures: Sequence[tuple[str, str]]) -> str:
     verdict = analysis.verdict
     parts = [f"# Loadband: {_inline(analysis.title)}", *_answer(analysis)]
     pictures = [f"![{caption}]({path})" for caption, path in figures]
-    parts += [*pictures[:1], "## Levels", _table(verdict), *_baseline(verdict), *_causes(verdict), *_work(verdict)]
+    parts += [*pictures[:1], *_ramp(verdict), "## Levels", _table(verdict), *_baseline(verdict)]
+    parts += [*_causes(verdict), *_work(verdict)]
     parts += _by_level("## Scenarios", SCENARIO_HEADERS, scenario_rows, verdict)
     parts += [*_by_level("## LoRA adapters", ADAPTER_HEADERS, adapter_rows, verdict), *_turns(verdict)]
     shown = shown_level(verdict)
@@ -122,6 +123,13 @@ def _baseline(verdict: Verdict) -> list[str]:
         return []
     table = _rows(BASELINE_HEADERS, baseline_rows(verdict.baseline, verdict))
     return ["## Baseline", table, *_list("## What to look at in the environment", look_at(verdict))]
+
+
+def _ramp(verdict: Verdict) -> list[str]:
+    """The pieces that a ramp was read in."""
+    if verdict.ramp is None or not verdict.ramp.levels:
+        return []
+    return ["## The ramp, in pieces: an indication", _rows(ramp_words.HEADERS, ramp_words.ramp_rows(verdict.ramp))]
 
 
 def _causes(verdict: Verdict) -> list[str]:

@@ -12,6 +12,7 @@ from loadband.analysis.verdict_json import pressure
 from reports import cells
 from reports.baseline import baseline_sentences
 from reports.people import between, users, whole
+from reports.ramp_words import ramp_sentences
 from reports.recovery import recovery_sentence, spike_sentences
 from reports.sureness import edges, firsts, repeated_at_the_end, slo_span, sureness
 from reports.units import named, spoken, unit
@@ -22,14 +23,18 @@ RISEN = 1.10
 
 def answer(analysis: Analysis) -> list[str]:
     """The answer of a run or a table: of a run in which no level was held, why, and the numbers of the whole."""
+    ramp = ramp_sentences(analysis.verdict)
     if analysis.verdict.levels or not analysis.run:
-        return [spoken(sentence, analysis.verdict) for sentence in summary(analysis.verdict, own=bool(analysis.run))]
-    why, told = "levels are read only from a plan (--steps) for now", len(analysis.missing_steps)
-    if analysis.run.get("plan") and told:
-        why = f"steps.csv does not tell when, though requests tell of {told} steps: it is damaged"
+        told = [spoken(sentence, analysis.verdict) for sentence in summary(analysis.verdict, own=bool(analysis.run))]
+        return [*told, *ramp] if analysis.verdict.levels or not ramp else ramp
+    if ramp:
+        return [*ramp, *([_whole_run(analysis.whole)] if analysis.whole else [])]
+    why, missing = "users rested at no number for long enough, and did not grow", len(analysis.missing_steps)
+    if analysis.run.get("plan") and missing:
+        why = f"steps.csv does not tell when, though requests tell of {missing} steps: it is damaged"
     elif analysis.run.get("plan"):
         why = "the run ended before the first hold began"
-    held = "Levels are unknown" if analysis.run.get("plan") and told else "No level was held"
+    held = "Levels are unknown" if analysis.run.get("plan") and missing else "No level was held"
     return [f"{held}: {why}.", *([_whole_run(analysis.whole)] if analysis.whole else [])]
 
 

@@ -22,6 +22,7 @@ from loadband.analysis.locust_files import HISTORY, read_history
 from loadband.analysis.locust_levels import levels_of_history
 from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, rested
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
+from loadband.analysis.ramps import ramp_of_history, ramp_of_run, with_ramp
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps, recovery_of_run
 from loadband.analysis.searched import Search
@@ -79,10 +80,12 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
     text = slo if slo is not None else files.run.get("slo")
     objectives: tuple[Limit, ...] = parse_slo(str(text)) if text else ()
     levels = levels_of_run(files, objectives, limits)
+    ramp = ramp_of_run(files, levels, limits)
     gate_unread = slo is None and "slo" in files.unread
     verdict = judge(
         levels, objectives, limits, replace(_facts(files, levels, limits), gate_unread=gate_unread, price=price)
     )
+    verdict = with_ramp(verdict, ramp, planned=bool(files.run.get("plan")))
     model = files.run.get("model") or "model unknown"
     gaps, said = gap_name(files.requests)
     if any(TOKENS_AS_EVENTS in level.grade.marks for level in levels):
@@ -127,15 +130,18 @@ def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits:
     if stretches:
         notes.append("levels are the holds of the run's own steps.csv; all numbers are Locust's")
     levels = levels_of_history(history, stretches or rested(history), think_s, objectives, limits)
-    if not levels:
+    ramp = ramp_of_history(history, levels, think_s, limits)
+    if not levels and (ramp is None or ramp.status != "found"):
         wanted = f"hold each level for at least {SHORTEST_S:g} s after settling"
-        raise UnansweredError(f"no number of users rested in {prefix}{HISTORY}: {wanted}")
+        why = f"; as a ramp, {ramp.reason}" if ramp else ""
+        raise UnansweredError(f"no number of users rested in {prefix}{HISTORY}: {wanted}{why}")
     notes += falls_of(history)
     notes.append("Locust's files count no tokens: throughput is successful requests per second")
     if not history.ours:
         notes.append("failed requests are inside the mean times of this file")
     facts = Facts(ladder=len({level.users for level in levels}) > 1)
-    return Analysis(f"Locust's files {prefix}", judge(levels, objectives, limits, facts), notes=tuple(notes))
+    verdict = with_ramp(judge(levels, objectives, limits, facts), ramp, planned=False)
+    return Analysis(f"Locust's files {prefix}", verdict, notes=tuple(notes))
 
 
 def steps_beside(prefix: Path, notes: list[str]) -> tuple[Step, ...]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from loadband.analysis import breakdown, client_health, validity, windows, workload
 from loadband.analysis.answers import check_answers
+from loadband.analysis.course import course_of, rests_of
 from loadband.analysis.hold_noise import hold_noise
 from loadband.analysis.ladder import check_ladder
 from loadband.analysis.level import Evidence, Grade, Level, Numbers
@@ -59,10 +60,12 @@ class _Neighbours:
 
 
 def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -> tuple[Level, ...]:
-    """One level for each step of `steps.csv`, in order, also for those never held."""
+    """One level for each step of `steps.csv`, also for those never held; without a plan, where users rested."""
     requests = windows.with_end(files.requests)
     seconds = windows.by_second(files.seconds)
     steps = windows.steps_of(files.steps, last_second=_last_second(seconds, requests))
+    if files.run.get("plan") is None and not steps:
+        steps = rests_of(course_of(seconds, requests), requests)
     context = _Context(
         files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}),
         _step_that_lost(files, tuple(step for step in steps if step.step != recovery_step(files))),

@@ -18,6 +18,7 @@ from loadband.analysis.failure import Failure, find_failure
 from loadband.analysis.gains import with_gains
 from loadband.analysis.intervals import Certainty, Findings, certainty_of
 from loadband.analysis.level import Level
+from loadband.analysis.ramp import Ramp
 from loadband.analysis.rates import is_open, spoken_in_rates
 from loadband.analysis.reach import Bounds, Reach
 from loadband.analysis.recovery import Recovery
@@ -80,6 +81,8 @@ class Verdict:
     """What `--recover` or `--spike` found."""
     spiked: bool = False
     """Whether the second level was a spike over the first."""
+    ramp: Ramp | None = None
+    """What a ramp without rest indicates; none of it is in the other findings."""
 
 
 @dataclass(frozen=True, slots=True)

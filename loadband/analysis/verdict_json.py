@@ -2,7 +2,7 @@
 
 Knows: keys, rounding. Must not know: where it is written. Numbers are floats of six significant digits or null, keys
 are never absent, one set of status words is used everywhere. 1 (2026-11): first; intervals, `noise`, `book_end`, costs,
-`search`, `baseline`, `recovery` added.
+`search`, `baseline`, `recovery`, `ramp` added.
 """
 
 from dataclasses import asdict
@@ -13,6 +13,7 @@ from loadband.analysis.curve import throughput
 from loadband.analysis.intervals import Interval
 from loadband.analysis.level import NUMBER_COLUMNS, Level
 from loadband.analysis.purpose_json import baseline_json, recovery_json
+from loadband.analysis.ramp_json import ramp_json
 from loadband.analysis.rates import AXIS, is_open
 from loadband.analysis.significant import number
 from loadband.analysis.verdict import Verdict
@@ -135,6 +136,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "baseline": None
         if verdict.baseline is None
         else _at(verdict, verdict.baseline.users) | baseline_json(verdict.baseline),
+        "ramp": None if verdict.ramp is None else ramp_json(verdict.ramp),
     }
 
 

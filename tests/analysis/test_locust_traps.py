@@ -208,9 +208,16 @@ def test_a_worker_that_is_lost_takes_its_seconds_with_it(tmp_path: Path) -> None
 
 
 def test_a_ramp_of_one_user_a_second_is_no_ladder(tmp_path: Path) -> None:
-    rows = [row(n, n + 1, n * n / 2) for n in range(60)]
-    with pytest.raises(UnansweredError, match="no number of users rested"):
-        wrote(tmp_path, rows)
+    """Answers of 9 s: users have nearly doubled before one ends."""
+    with pytest.raises(UnansweredError, match=r"no number of users rested .* a spawn rate below"):
+        wrote(tmp_path, [row(n, n + 1, n * n / 2, 0, 9000) for n in range(60)])
+
+
+def test_before_a_quick_server_it_is_an_indication_and_no_ladder(tmp_path: Path) -> None:
+    verdict = wrote(tmp_path, [row(n, n + 1, n * n / 2) for n in range(60)]).verdict
+    assert verdict.levels == ()
+    assert verdict.ramp is not None
+    assert verdict.ramp.status == "found"
 
 
 def test_what_the_totals_count_more_is_said(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.virtual_run import virtual_ramp
 from loadband.record import Record
 from reports.__main__ import main
 from tests.analysis.build_run import EPOCH, Build, Server, build_run
@@ -91,10 +92,18 @@ def still_growing(path: Path) -> Arguments:
     return [str(built.path)]
 
 
+def a_ramp_at(users_s: float) -> Callable[[Path], Arguments]:
+    def write(path: Path) -> Arguments:
+        virtual_ramp("vllm-small", path / "run", 40, users_s)
+        return [str(path / "run")]
+
+    return write
+
+
 def locust_files_that_never_rest(path: Path) -> Arguments:
     (path / "locust_stats_history.csv").write_text(
         "Timestamp,User Count,Type,Name,Total Request Count,Total Failure Count,Total Average Response Time\n"
-        + "".join(f"{1795961360 + n},{n},,Aggregated,{n * n},0,100\n" for n in range(60))
+        + "".join(f"{1795961360 + n},{n},,Aggregated,{n * n},0,9000\n" for n in range(60))
     )
     return [str(path / "locust")]
 
@@ -120,6 +129,8 @@ SITUATIONS: dict[str, Callable[[Path], Arguments]] = {
     "a ladder of too few valid levels, or too far apart": of_table("users,output_tok_s\n1,100\n2,198\n"),
     "the client was the limit where the answer lies": of_run(replace(BUILD, lag_s=0.2)),
     "Locust's files in which no number of users rests": locust_files_that_never_rest,
+    "no plan, and a ramp that was too fast to be read": a_ramp_at(8.0),
+    "no plan, and a ramp that can be read: an indication": a_ramp_at(0.5),
     "a worker was lost": a_worker_was_lost,
     "the requests of the run are not on record": no_request_on_record,
     "the SLO of `run.json` cannot be read": of_run(replace(BUILD, run={"slo": 5})),

@@ -216,11 +216,11 @@ def test_a_run_killed_in_mid_hold_has_that_level(
 
 def test_a_run_without_a_plan_says_so_and_gives_its_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the web UI makes it: users come and go as somebody likes, no step is written."""
-    built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=30.0, fail_share={4: 0.1}), run={"plan": None})
+    built = build_run(tmp_path / "run", Build(levels=(4,), hold_s=2.0, fail_share={4: 0.1}), run={"plan": None})
     (built.path / "steps.csv").write_text((built.path / "steps.csv").read_text().splitlines()[0] + "\n")
     assert main([str(built.path)]) == 3
     said = capsys.readouterr().out
-    assert "No level was held: levels are read only from a plan (--steps) for now." in said
+    assert "No level was held: users rested at no number for long enough, and did not grow." in said
     failed = sum(record.status == "failed" for record in built.records)
     whole = f"The whole run, whatever its users did: {len(built.records)} requests in "
     assert whole in said
