@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loadband.analysis.windows import Hold, Step
+from loadband.analysis.windows import Hold, Step, ended_between
 from loadband.record import Status
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,8 @@ def _stopped(course: Course, first: int, last: int) -> bool:
 
 def _rest(course: Course, first: int, last: int, requests: pd.DataFrame, shortest_s: float) -> Hold | None:
     begin, end = float(course.at[first]), float(course.at[last])
-    own = requests[(requests["ended_at"] >= begin) & (requests["ended_at"] <= end) & (requests["status"] == Status.OK)]
+    own = ended_between(requests, begin, end)
+    own = own[own["status"] == Status.OK]
     e2e = own["e2e_s"].dropna().to_numpy(dtype=np.float64)
     settle = max(SETTLE_S, float(np.percentile(e2e, 95)) if e2e.size else 0.0)
     late = LATE_S if last < course.users.size - 1 else 0.0
@@ -125,5 +126,5 @@ def _rest(course: Course, first: int, last: int, requests: pd.DataFrame, shortes
     wanted = max(shortest_s, FEWEST_E2E * float(e2e.mean()) if e2e.size else 0.0)
     if hold.length < wanted:
         return None
-    inside = requests[(requests["ended_at"] >= hold.begin) & (requests["ended_at"] <= hold.end)]
+    inside = ended_between(requests, hold.begin, hold.end)
     return hold if len(inside) >= FEWEST_REQUESTS else None

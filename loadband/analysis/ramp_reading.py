@@ -45,7 +45,7 @@ def levels_of_bins(
             prompt_tokens=windows.prompt_tokens_inside(requests, each.hold),
         )
         numbers = measure(step, data, ())
-        failed = data.server_failed()
+        failed = data.server_failed
         grade = client_health.check_client(marked(Grade()), numbers, data, files, limits)
         following = bins[place + 1].hold.begin if place + 1 < len(bins) else None
         below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
@@ -55,7 +55,7 @@ def levels_of_bins(
         elif ran_into := validity.timeout_of(data, dict(files.run.get("timeouts") or {}), limits):
             grade = grade.witness(ran_into)
         grade = validity.check_token_source(validity.check_success(grade, data), data)
-        grade = validity.check_errors(grade, len(failed), len(data.ok()) + len(failed), limits)
+        grade = validity.check_errors(grade, len(failed), len(data.ok) + len(failed), limits)
         levels.append(
             Level(
                 numbers=numbers,

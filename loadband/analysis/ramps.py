@@ -32,7 +32,7 @@ def ramp_of_run(files: RunFiles, levels: Sequence[Level], limits: Thresholds) ->
     if len(plan.get("levels") or ()) > 1 or plan.get("rates") or plan.get("find") or _enough(levels, limits):
         return None
     requests = windows.with_end(files.requests)
-    requests = requests[~requests["flags"].str.contains(windows.WARM_UP)]
+    requests = requests[~windows.flagged(requests, windows.WARM_UP)]
     seconds = windows.by_second(files.seconds)
     climb = climb_of(course_of(seconds, requests))
     if climb is None:

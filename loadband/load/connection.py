@@ -159,9 +159,28 @@ class Connection:
         if address.tls:
             options["ssl_context_factory"] = _shared_context
         self._pool: _CarefulPool = (_CarefulTlsPool if address.tls else _CarefulPool)(**options)
+        self._prepared = False
+        """The kept socket was connected ahead, and has served no request."""
+
+    def prepare(self, within_s: float) -> None:
+        """Connect ahead, so that the next `open` need not. What hinders that is for `open` to tell."""
+        timer = gevent.Timeout(within_s)
+        timer.start()
+        try:
+            sock, connect_s = self.open()
+            self._prepared = connect_s is not None
+            self.keep(sock)
+        except ConnectError:
+            pass
+        except gevent.Timeout as timeout:
+            if timeout is not timer:
+                raise
+        finally:
+            timer.close()
 
     def open(self, clock: Callable[[], float] = time.perf_counter) -> tuple[gevent.socket.socket, float | None]:
-        """The kept socket, or a new one with the seconds it took to connect. Raises ConnectError."""
+        """The kept socket, or a new one with the seconds it took: 0 of one connected ahead. Raises ConnectError."""
+        prepared, self._prepared = 0.0 if self._prepared else None, False
         before = clock()
         self._pool.created = False
         timer = gevent.Timeout(self._timeout_s)
@@ -178,7 +197,7 @@ class Connection:
             raise _connect_error(error) from error
         finally:
             timer.close()
-        return sock, clock() - before if self._pool.created else None
+        return sock, clock() - before if self._pool.created else prepared
 
     def keep(self, sock: gevent.socket.socket) -> None:
         """The answer ended cleanly: the socket serves the next request."""

@@ -25,8 +25,8 @@ MOST_OPEN = 4096
 
 SPARE_DESCRIPTORS = 256
 
-AHEAD_S = 0.1
-"""An arrival writes its prompt so long before its moment: a long text must not delay it."""
+AHEAD_S = 0.25
+"""An arrival connects and writes its prompt so long before its moment: neither must delay it."""
 
 NOTICE_S = 0.2
 """How often a source that waits looks whether another step is in force; steps are told earlier than that."""
@@ -99,6 +99,7 @@ class SourceUser(ModelUser):
 
     def _ask_once(self, arrival: Arrival, number: int) -> None:
         connection = self._idle.pop() if self._idle else self.session.connection()
+        connection.prepare(AHEAD_S / 2)
         source = self.session.book.source(number, arrival.step.level)
         user = self._pick(source)(self.environment)
         user.session, user.arrival, user.connection = self.session, arrival, connection

@@ -104,3 +104,30 @@ def test_running_out_of_descriptors_is_the_clients_failure(oracle: Oracle) -> No
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert exchange.failure is not None and exchange.failure.failure_class == FailureClass.CLIENT
     assert oracle.log().requests == []
+
+
+def test_a_connection_made_ahead_is_used_and_counts_as_new(oracle: Oracle) -> None:
+    """It costs the request no time, and yet it is no kept connection that may have gone stale."""
+    oracle.script(tokens(n=3))
+    asker = Asker(oracle.url)
+    asker.connection.prepare(1.0)
+    first, second = asker.ask(), asker.ask()
+    assert [first.status, second.status] == [Status.OK] * 2
+    assert (first.connect_s, second.connect_s) == (0.0, None)
+    assert oracle.log().connections == 1
+
+
+def test_a_kept_connection_needs_no_preparation(oracle: Oracle) -> None:
+    oracle.script(tokens(n=3))
+    asker = Asker(oracle.url)
+    asker.ask()
+    asker.connection.prepare(1.0)
+    assert asker.ask().connect_s is None
+    assert oracle.log().connections == 1
+
+
+def test_what_cannot_be_prepared_fails_when_it_is_asked() -> None:
+    asker = Asker("http://127.0.0.1:1")
+    asker.connection.prepare(1.0)
+    exchange = asker.ask()
+    assert exchange.failure is not None and exchange.failure.failure_class == FailureClass.CONNECT
