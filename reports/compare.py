@@ -16,6 +16,7 @@ from loadband.analysis.operating_value import Factor
 from loadband.analysis.regression_gate import FAILED, UNDECIDED, Ruling, parse_gates, rulings
 from loadband.analysis.side import Side, side_of_results, side_of_run
 from loadband.analysis.significant import number
+from loadband.analysis.suffering import Suffering, sufferings
 from loadband.analysis.thresholds import Thresholds, parse_thresholds
 from loadband.analysis.tool_results import is_results
 from loadband.errors import ExitCode, UsageError
@@ -86,7 +87,7 @@ def _draw(comparison: Comparison, path: Path) -> None:
 
 
 def _as_json(comparison: Comparison, judged: Sequence[Ruling], code: ExitCode) -> dict[str, Any]:
-    """Schema 1: the chain, the effects of each run against the first, the gates."""
+    """Schema 1: the chain, the effects of each run against the first, by scenario too, the gates."""
     return {
         "schema": rundir.SCHEMA,
         "exit_code": int(code),
@@ -122,11 +123,21 @@ def _as_json(comparison: Comparison, judged: Sequence[Ruling], code: ExitCode) -
             for side, found in zip(comparison.sides[1:], comparison.effects, strict=True)
             for each in found
         ],
+        "scenarios": [
+            {"run": each.run, "scenario": each.scenario, "users": each.users} | _felt(each)
+            for each in sufferings(comparison.sides, comparison.levels)
+        ],
         "gates": [
             {"gate": each.gate, "run": each.run, "result": each.result, "reason": each.reason} for each in judged
         ],
         "notes": list(comparison.notes),
     }
+
+
+def _felt(each: Suffering) -> dict[str, Any]:
+    names = ("ok", "ttft_p50_s", "ttft_p95_s")
+    ends = {"before": each.before, "after": each.after}
+    return {name: {end: number(getattr(felt, name)) for end, felt in ends.items()} for name in names}
 
 
 def _factor(factor: Factor | None) -> dict[str, Any] | None:

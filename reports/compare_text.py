@@ -15,6 +15,7 @@ from loadband.analysis.level import people
 from loadband.analysis.operating_value import Factor
 from loadband.analysis.regression_gate import FAILED, Ruling
 from loadband.analysis.side import COMPARED
+from loadband.analysis.suffering import Suffering, sufferings
 from reports import cells
 from reports.cells import NOTHING
 from reports.output import report_console
@@ -37,6 +38,9 @@ def print_comparison(comparison: Comparison, judged: Sequence[Ruling], code: int
     for place, side in enumerate(comparison.sides[1:], start=1):
         console.print(Text(f"\n{side.name} against {comparison.sides[0].name}, level by level", style="italic"))
         console.print(_levels(comparison, place))
+    if felt := sufferings(comparison.sides, comparison.levels):
+        console.print(Text("\nFirst tokens by scenario, before → after", style="italic"))
+        console.print(_by_scenario(felt, comparison))
     console.print(Text("x~: within noise; x?: nothing tells the noise; else with its 95 % interval"))
     for note in _few(comparison.notes):
         console.print(Text(f"Note: {note}", style="yellow" if terminal else ""), soft_wrap=not terminal)
@@ -101,6 +105,28 @@ def _levels(comparison: Comparison, place: int) -> Table:
             *(_changed(found.get((metric, users))) for metric in shown),
         )  # fmt: skip
     return table
+
+
+def _by_scenario(felt: Sequence[Suffering], comparison: Comparison) -> Table:
+    """Which class suffers: each scenario that both runs have, at as many users altogether."""
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    several = len(comparison.sides) > 2
+    for header in (*(["run"] if several else []), "scenario"):
+        table.add_column(header)
+    for header in (axis(comparison.sides[0].verdict), "TTFT p50", "", "TTFT p95", "", "answers"):
+        table.add_column(header, justify="right")
+    for each in felt:
+        pairs = [(getattr(each.before, name), getattr(each.after, name)) for name in ("ttft_p50_s", "ttft_p95_s")]
+        times = [cell for pair in pairs for cell in _from_to(*pair)]
+        answers = f"{each.before.ok:,.0f} → {each.after.ok:,.0f}"
+        table.add_row(*([each.run] if several else []), each.scenario, cells.number(each.users), *times, answers)
+    return table
+
+
+def _from_to(before: float | None, after: float | None) -> tuple[str, str]:
+    """`45 ms → 180 ms` and `×4.00`."""
+    times = f"×{after / before:.2f}" if before and after else NOTHING
+    return f"{cells.time(before)} → {cells.time(after)}", times
 
 
 def _changed(effect: Effect | None) -> str:
