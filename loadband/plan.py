@@ -102,6 +102,11 @@ class Plan:
         """Levels of one climb."""
         return len(self.rates or self.levels)
 
+    @property
+    def holds(self) -> int:
+        """Levels of the whole plan, over all passes, with the one that several passes end with."""
+        return self.steps * self.repeats + (self.repeats > 1 and self.steps > 1)
+
 
 def parse_duration(text: str) -> float:
     """Seconds of `90`, `90s`, `2m`, `1h` or `500ms`. Raises UsageError."""

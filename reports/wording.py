@@ -14,6 +14,7 @@ from reports.baseline import baseline_sentences
 from reports.people import between, users, whole
 from reports.ramp_words import ramp_sentences
 from reports.recovery import recovery_sentence, spike_sentences
+from reports.soak import soak_sentences
 from reports.sureness import edges, firsts, repeated_at_the_end, slo_span, sureness
 from reports.units import named, spoken, unit
 
@@ -61,11 +62,11 @@ def summary(verdict: Verdict, *, own: bool = True) -> list[str]:
     if verdict.spiked:
         return [*spike_sentences(verdict), recovered, *_slo(verdict)]
     if len({level.users for level in verdict.levels}) == 1:
-        return [*_single(verdict, own=own), *filter(None, [recovered]), *_slo(verdict)]
+        return [*_single(verdict, own=own), *filter(None, [recovered]), *soak_sentences(verdict), *_slo(verdict)]
     answers = (_best(verdict), sureness(verdict), _regions(verdict), _failure(verdict))
     others = (recovered, _pressure(verdict), firsts(verdict), repeated_at_the_end(verdict))
     sentences = [" ".join(filter(None, answers)), *filter(None, others)]
-    return [*sentences, *_slo(verdict), *_advice(verdict)]
+    return [*sentences, *soak_sentences(verdict), *_slo(verdict), *_advice(verdict)]
 
 
 def _single(verdict: Verdict, *, own: bool) -> list[str]:

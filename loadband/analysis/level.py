@@ -11,6 +11,7 @@ from typing import Any
 from loadband.analysis.breakdown import ScenarioPart, TurnPart
 from loadband.analysis.monotone import Floats
 from loadband.analysis.queueing import Queue
+from loadband.analysis.soak import Drift
 from loadband.analysis.workload import Workload
 from loadband.slo import Limit
 
@@ -236,6 +237,8 @@ class Level:
     build: str | None = None
     queue: Queue | None = None
     """Of an open loop."""
+    drifts: tuple[Drift, ...] = ()
+    """Of a hold that was long enough to tell."""
     measured: tuple[Measured, ...] = ()
     noise: HoldNoise | None = field(default=None, compare=False, repr=False)
     """None of a table, and of a hold too short to be cut into pieces."""

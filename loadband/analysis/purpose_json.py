@@ -9,6 +9,7 @@ from typing import Any
 from loadband.analysis.baseline import Baseline
 from loadband.analysis.recovery import Recovery
 from loadband.analysis.significant import number
+from loadband.analysis.soak import Drift
 
 
 def baseline_json(baseline: Baseline) -> dict[str, Any]:
@@ -31,3 +32,10 @@ def baseline_json(baseline: Baseline) -> dict[str, Any]:
 def recovery_json(recovery: Recovery) -> dict[str, Any]:
     """All keys."""
     return {name: value if isinstance(value, str) else number(value) for name, value in asdict(recovery).items()}
+
+
+def drift_json(drift: Drift) -> dict[str, Any]:
+    """All keys."""
+    return {
+        "name": drift.name, "per_hour": number(drift.per_hour), "low": number(drift.low), "high": number(drift.high)
+    }  # fmt: skip

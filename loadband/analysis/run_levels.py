@@ -20,6 +20,7 @@ from loadband.analysis.outage import outage_of
 from loadband.analysis.queueing import queue_of
 from loadband.analysis.recovery import Recovery, recovery_of
 from loadband.analysis.run_files import RunFiles
+from loadband.analysis.soak import drifts_of
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Step
 from loadband.analysis.workload import Meant, Workload
@@ -171,6 +172,7 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
         ),
         itl_mean_s=data.itl_of(None).mean,
         queue=queue,
+        drifts=drifts_of(step.hold, data.seconds, data.ok, context.limits),
         measured=tuple(measure_limit(limit, data, numbers, in_waves=in_waves) for limit in context.slo),
         noise=hold_noise(data, numbers.e2e_mean_s, context.slo, context.limits, step.step),
     )

@@ -11,6 +11,8 @@ mean) is 1 of Poisson starts, about the number of users of a march; the autocorr
 that returns. A handful of users is always periodic and never queues behind itself, so fewer than four have no waves.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
@@ -34,11 +36,17 @@ def autocorrelation(values: Floats, lag: int) -> float | None:
     return float(centred[:-lag] @ centred[lag:]) / total if total > 0 else None
 
 
-def drift(at: Floats, values: Floats) -> float | None:
-    """Significant relative change from the first to the last moment; 0.0 when not significant, None when too short.
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A straight line through a series: its change from the first to the last moment, relative to the mean."""
 
-    `at` in any unit of time; significant means |t| above the two-sided 95 % quantile with n_eff - 2 degrees.
-    """
+    change: float
+    half: float
+    """Half the 95 % interval of the change; infinite where neighbours are too much alike to tell."""
+
+
+def trend(at: Floats, values: Floats) -> Trend | None:
+    """The least-squares line; `at` in any unit of time. None when too short, or around 0."""
     n = values.size
     if n < FEWEST_POINTS or np.ptp(at) <= 0 or not values.mean():
         return None
@@ -48,12 +56,22 @@ def drift(at: Floats, values: Floats) -> float | None:
     residuals = y - y.mean() - slope * x
     rho = min(max(autocorrelation(residuals, 1) or 0.0, 0.0), 0.99)
     degrees = n * (1 - rho) / (1 + rho) - 2
+    whole = float(np.ptp(x) / y.mean())
     if degrees < 1:
-        return 0.0
-    error = np.sqrt(float(residuals @ residuals) / degrees / float(x @ x))
-    if abs(slope) <= float(stdtrit(degrees, 0.975)) * error:
-        return 0.0
-    return float(slope * np.ptp(x) / y.mean())
+        return Trend(slope * whole, float("inf"))
+    error = float(np.sqrt(float(residuals @ residuals) / degrees / float(x @ x)))
+    return Trend(slope * whole, float(stdtrit(degrees, 0.975)) * error * whole)
+
+
+def drift(at: Floats, values: Floats) -> float | None:
+    """Significant relative change from the first to the last moment; 0.0 when not significant, None when too short.
+
+    `at` in any unit of time; significant means |t| above the two-sided 95 % quantile with n_eff - 2 degrees.
+    """
+    line = trend(at, values)
+    if line is None:
+        return None
+    return 0.0 if abs(line.change) <= line.half else line.change
 
 
 def waves(starts: Floats, begin: float, end: float, e2e_s: float, users: float) -> tuple[float, float | None] | None:

@@ -85,6 +85,8 @@ class Thresholds:
     """Holds of a baseline whose tokens/s vary by more are of a place that is not fit to measure in."""
     baseline_ttft_cv: float = 0.15
     """The same of TTFT p95."""
+    soak_s: float = 1800.0
+    """A hold from here on tells by how much the server drifts in an hour."""
 
     @property
     def replicate_count(self) -> int:
@@ -114,7 +116,9 @@ RANGES: dict[str, tuple[float, float, str]] = {
     **dict.fromkeys(("mix_points", "output_ratio", "wave_autocorrelation"), (0, 1, "a share")),
     **dict.fromkeys(("cpu_client_limited", "lag_ttft_share", "lag_itl_share"), (0, 10, "a share")),
     **dict.fromkeys(("saturation_reach", "cold_ttft_factor", "wave_fano", "grid_gain"), (1, 1e6, "a factor")),
-    **dict.fromkeys(("short_hold_s", "lag_client_limited_s", "lag_ttft_s", "lag_itl_s"), (0, 86400, "seconds")),
+    **dict.fromkeys(
+        ("short_hold_s", "soak_s", "lag_client_limited_s", "lag_ttft_s", "lag_itl_s"), (0, 86400, "seconds")
+    ),
     **dict.fromkeys(("short_hold_e2e", "few_rounds"), (0, 1e6, "a number of rounds")),
     **dict.fromkeys(("p95_requests", "p99_requests"), (1, 1e9, REQUESTS)),
     "noise_floor": (0, 1, "a share"),

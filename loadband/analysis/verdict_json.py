@@ -12,7 +12,7 @@ from loadband.analysis.breakdown import AdapterPart, ScenarioPart, TurnPart
 from loadband.analysis.curve import throughput
 from loadband.analysis.intervals import Interval
 from loadband.analysis.level import NUMBER_COLUMNS, Level
-from loadband.analysis.purpose_json import baseline_json, recovery_json
+from loadband.analysis.purpose_json import baseline_json, drift_json, recovery_json
 from loadband.analysis.ramp_json import ramp_json
 from loadband.analysis.rates import AXIS, is_open
 from loadband.analysis.significant import number
@@ -198,6 +198,7 @@ def _level(level: Level, verdict: Verdict) -> dict[str, Any]:
         "scenarios": [_part(part) for part in level.scenarios],
         "turns": [_part(part) for part in level.turns],
         "adapters": [_part(part) for part in level.workload.adapters],
+        "drifts": [drift_json(each) for each in level.drifts],
         "cache": level.workload.cache,
         "finish_reasons": {name: number(share) for name, share in level.workload.finish_reasons.items()},
         **{name: number(getattr(level.numbers, name)) for name in NUMBER_COLUMNS},

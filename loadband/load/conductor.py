@@ -239,7 +239,7 @@ class Conductor:
         """What the console says of the level in force."""
         tokens = sight.tokens_by_second
         return progress.Told(
-            steps=self.plan.steps * self.plan.repeats if self.plan and not self.plan.chooses else None,
+            steps=self.plan.holds if self.plan and not self.plan.chooses else None,
             in_flight=self.pen.in_flight,
             tokens_s=sum(tokens) / len(tokens) if tokens else None,
             ttft_p95_s=self.pen.ttft_p95_s,

@@ -62,7 +62,8 @@ def _add_levels(group: Any) -> None:
     )  # fmt: skip
     add(
         group, "repeats", metavar="N", default="1", type=checked(plan.parse_repeats),
-        help="how often the levels are climbed, drained in between. Default 1",
+        help="how often the levels are climbed, drained in between; after several passes the middle level again, to "
+        "see whether the server drifted. Default 1",
     )  # fmt: skip
     add(
         group, "drain", metavar="TIME", default="auto", type=checked(plan.parse_drain),

@@ -11,7 +11,7 @@ Xs = Mapping[int, float] | Mapping[float, float]
 """Users -> throughput."""
 
 LIMITS = Thresholds()
-KEPT = ("grade", "build", "throttled", "think_s", "mix", "scenarios", "turns", "failures", "itl_mean_s")
+KEPT = ("grade", "build", "throttled", "think_s", "mix", "scenarios", "turns", "failures", "itl_mean_s", "drifts")
 """What belongs to a level, not to its numbers."""
 
 

@@ -5,9 +5,11 @@ from itertools import groupby
 
 import pytest
 
+from loadband.load.course import Held
 from loadband.load.ladder import WARMUP_AT_MOST_S, Ladder
-from loadband.load.step import EndedBy
+from loadband.load.step import EndedBy, Step
 from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S
+from loadband.plan import Plan, parse_hold
 from tests.load.climbing import Run, plan
 
 WARMUPS: list[tuple[float | None, float, float, str]] = [
@@ -78,3 +80,37 @@ def test_an_auto_hold_in_which_everything_fails_ends_as_soon_as_it_may() -> None
     (step,) = run.until_finished()
     assert step.hold_to is not None and step.hold_from is not None
     assert step.hold_to - step.hold_from == AUTO_HOLD_AT_LEAST_S
+
+
+def held(step: Step) -> Held:
+    """Levels above 16 fail."""
+    failed = 50 if step.target > 16 else 0
+    return Held(seconds=10.0, ok=100 - failed, failed=failed, tokens=1000, e2e_sum_s=100.0)
+
+
+ENDS: list[tuple[str, int, list[tuple[int, int]], str]] = [
+    ("2,4,8,16", 2, [(3, 4)], "the middle level, the lower of two"),
+    ("2,4,8", 3, [(4, 4)], "the middle of three"),
+    ("4,8,16,32,64", 2, [(3, 8)], "of those that served"),
+    ("2,4,8", 1, [], "one pass hides no drift behind another"),
+    ("8", 3, [], "one level is its own book-end"),
+    ("32,64", 2, [], "none served"),
+]
+
+
+@pytest.mark.parametrize(("levels", "repeats", "end", "sentence"), ENDS, ids=[row[3] for row in ENDS])
+def test_several_passes_end_with_the_middle_level_once_more(
+    levels: str, repeats: int, end: list[tuple[int, int]], sentence: str
+) -> None:
+    run = Run(Ladder(replace(plan(levels, "10s", 0.0), repeats=repeats)), comes_to=held)
+    steps = run.until_finished()
+    planned = len(levels.split(",")) * repeats
+    assert [(step.repeat, step.target) for step in steps[planned:]] == end, sentence
+    if end:
+        assert run.ladder.plan.holds == len(steps)
+
+
+def test_the_book_end_of_an_open_loop_is_a_rate() -> None:
+    rates = Plan((), parse_hold("10s"), settle_s=0.0, warmup_s=0.0, rates=(0.5, 1.0, 2.0), repeats=2)
+    steps = Run(Ladder(rates), comes_to=lambda _: Held(seconds=10.0, ok=100)).until_finished()
+    assert [step.rate for step in steps] == [0.5, 1.0, 2.0] * 2 + [1.0]

@@ -59,13 +59,14 @@ def test_two_passes_ask_the_same_texts_under_other_nonces(oracle: Oracle, tmp_pa
     assert set(files.statuses) == {Status.OK}
     assert [(row["repeat"], row["target"], row["ended_by"]) for row in files.steps] == [
         ("1", "2", "hold"), ("1", "6", "hold"), ("2", "2", "hold"), ("2", "6", "hold"),
+        ("3", "2", "hold"),
     ]  # fmt: skip
     by_pass = {repeat: {r["user"] for r in files.rows(rundir.REQUESTS) if r["repeat"] == repeat} for repeat in "12"}
     assert by_pass["1"] == by_pass["2"] == set("012345")
     prompts = [r.body["messages"][0]["content"] for r in oracle.log().requests[files.run["probe"]["requests"] :]]
     assert len(set(prompts)) == len(prompts), "no prompt twice"
     texts = Counter(" ".join(prompt.split(" ")[5:]).partition(" ")[2] for prompt in prompts)
-    assert sum(count == 2 for count in texts.values()) > len(texts) / 2, "the second pass asks the same texts"
+    assert sum(count >= 2 for count in texts.values()) > len(texts) / 2, "the second pass asks the same texts"
 
 
 def test_the_warm_up_is_kept_apart(oracle: Oracle, tmp_path: Path) -> None:
