@@ -28,9 +28,20 @@ FEW_SHARE = 0.05
 """Less is a rare event and not worth a note."""
 
 
-def check_answers(grade: Grade, data: HoldData, timeouts: Mapping[str, float | None]) -> Grade:
-    """Marks of a level: answers held back on their way, samples at one of the client's limits."""
+WAVE_USERS, WAVE_TIMES = 5, 2.0
+"""Of fewer users' first requests nothing is said; so many times the others' TTFT, and they are a wave of their own."""
+
+
+def check_answers(
+    grade: Grade, data: HoldData, timeouts: Mapping[str, float | None], requests: pd.DataFrame | None = None
+) -> Grade:
+    """Marks of a level: answers held back on their way, samples at one of the client's limits, an opening wave.
+
+    `requests`: of the whole run, to tell which request was a user's first at the level.
+    """
     ok = data.ok
+    if requests is not None and (told := _first_wave(ok, requests)):
+        grade = grade.mark("first_wave", told)
     if len(ok) and (share := float(has_flag(ok, "buffered").mean())) > BUFFERED_SHARE:
         rest = "no token speed is told" if share == 1 else "token speed is that of the others"
         grade = grade.mark("buffered", f"{share:.0%} of the answers came in lumps: {rest}")
@@ -43,6 +54,21 @@ def check_answers(grade: Grade, data: HoldData, timeouts: Mapping[str, float | N
             told = f"{share:.0%} of the values of {column} lie within 1 % of the {name.replace('_', ' ')} limit"
             grade = grade.mark("at_limit", f"{told} of {limit:g} s: it cuts the numbers off, raise it")
     return grade
+
+
+def _first_wave(ok: pd.DataFrame, requests: pd.DataFrame) -> str | None:
+    """What the users' first requests at a level do to it, when they are among the successes and unlike the others."""
+    steps = ok["step"].dropna().unique()
+    of_steps = requests[requests["step"].isin(steps)].sort_values("started_at")
+    first = ok.index.isin(of_steps.drop_duplicates(["step", "user"]).index)
+    early, later = windows.numbers(ok[first], "ttft_s"), windows.numbers(ok[~first], "ttft_s")
+    if early.size < WAVE_USERS or not later.size or np.median(early) <= WAVE_TIMES * np.median(later):
+        return None
+    return (
+        f"{early.size:,} of {early.size + later.size:,} answers are those to their user's first request here, TTFT "
+        f"{np.median(early):.3g} s at the median against {np.median(later):.3g} s: --settle auto and --warmup auto "
+        "keep the opening wave out"
+    )
 
 
 def notes_on_answers(requests: pd.DataFrame, run: Mapping[str, Any]) -> list[str]:

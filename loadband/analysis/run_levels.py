@@ -215,7 +215,7 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     grade = validity.check_books(grade, numbers, context.requests, data, limits)
     grade = validity.check_length(grade, numbers, limits)
     grade = validity.check_token_source(grade, data)
-    grade = check_answers(grade, data, context.timeouts)
+    grade = check_answers(grade, data, context.timeouts, context.requests)
     grade = validity.check_errors(grade, len(data.server_failed), len(data.ok) + len(data.server_failed), limits)
     return validity.check_steadiness(grade, numbers, context.requests, data, limits)
 

@@ -70,6 +70,25 @@ def test_retries_are_told_and_none_without(tmp_path: Path) -> None:
     assert said(analysis(tmp_path / "once", lambda record: record), "retries") == []
 
 
+@pytest.mark.parametrize(("settle_s", "marked"), [(0.0, True), (6.0, False)], ids=["nothing cut off", "settled"])
+def test_an_opening_wave_inside_the_hold_is_told(tmp_path: Path, settle_s: float, marked: bool) -> None:
+    seen = set()
+
+    def cold(record: Record) -> Record:
+        key = (record.step, record.user)
+        if key in seen:
+            return record
+        seen.add(key)
+        return replace(record, ttft_s=40 * (record.ttft_s or 0.0))
+
+    found = analysis(tmp_path, cold, levels=(8, 16), settle_s=settle_s)
+    for level in found.verdict.levels:
+        assert ("first_wave" in level.grade.marks) is marked
+        reasons = [reason for reason in level.grade.reasons if "first request here" in reason]
+        assert len(reasons) == int(marked)
+        assert not marked or "--warmup auto keep the opening wave out" in reasons[0]
+
+
 def test_another_model_inside_a_run_is_told(tmp_path: Path) -> None:
     def answered(record: Record) -> Record:
         return replace(record, model_answered="small" if record.started_at % 100 > 90 else "large")
