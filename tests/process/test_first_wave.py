@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from loadband import rundir
 from loadband.analysis.analyse import analyse_run
 from loadband.analysis.level import Level
 from loadband.analysis.thresholds import Thresholds
 from tests.oracle import Oracle, rule, tokens
-from tests.process.running import finish, start
+from tests.process.running import Files, finish, start
 
 pytestmark = pytest.mark.process
 
@@ -36,6 +37,10 @@ def test_the_opening_wave_is_kept_out_or_told(oracle: Oracle, tmp_path: Path) ->
     kept_out, told = (level_of(tmp_path / str(length)) for length in RUNS)
     print(f"TTFT p95: {kept_out.numbers.ttft_p95_s} s by default, {told.numbers.ttft_p95_s} s with nothing cut off")
     assert kept_out.numbers.ttft_p95_s is not None
+    rows = [row for row in Files(tmp_path / "78").rows(f"{rundir.LOCUST_PREFIX}_stats.csv") if row["Type"] == "E2E"]
+    quickest = [float(row["Min Response Time"]) for row in rows]
+    print(f"quickest of Locust's own E2E: {quickest} ms")
+    assert min(quickest) >= 100, "the last token's time, not that of the headers, which came at once"
     assert kept_out.numbers.ttft_p95_s < COLD_S / 2
     assert "first_wave" not in kept_out.grade.marks
     assert told.numbers.ttft_p99_s is not None and told.numbers.ttft_p99_s >= COLD_S
