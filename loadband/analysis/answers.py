@@ -59,7 +59,7 @@ def check_answers(
 def _first_wave(ok: pd.DataFrame, requests: pd.DataFrame) -> str | None:
     """What the users' first requests at a level do to it, when they are among the successes and unlike the others."""
     steps = ok["step"].dropna().unique()
-    of_steps = requests[requests["step"].isin(steps)].sort_values("started_at")
+    of_steps = requests.loc[requests["step"].isin(steps), ["step", "user", "started_at"]].sort_values("started_at")
     first = ok.index.isin(of_steps.drop_duplicates(["step", "user"]).index)
     early, later = windows.numbers(ok[first], "ttft_s"), windows.numbers(ok[~first], "ttft_s")
     if early.size < WAVE_USERS or not later.size or np.median(early) <= WAVE_TIMES * np.median(later):

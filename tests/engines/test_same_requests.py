@@ -3,8 +3,8 @@
 vLLM also tells its own time to the first token, from a request's arrival to the engine's output: the client's mean over
 the same requests lies within 5 ms of it (the way to the server and back is inside ours). Client and engine share two
 noisy cores, and a moment in which neither runs counts as the client's: so the requests are asked in batches, and the
-median batch must agree, in one of a few tries. Where even a bare GET takes its time in all of them, nothing can be said,
-and the test is skipped.
+median batch must agree, in one of a few tries. Where even a bare GET takes its time in all of them, nothing can be
+said, and the test is skipped.
 """
 
 import http.client
