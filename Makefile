@@ -51,9 +51,9 @@ check: setup-dev ## format, lint, types, tests: what the CI runs
 	@$(BIN)/mypy
 	@$(MAKE) --no-print-directory test
 
-# Tests of processes share the cores four at a time; tests of times want them alone. 5 is pytest's "no tests".
+# Tests of processes mostly wait: six at a time share two cores; tests of times want them alone. 5 is pytest's "no tests".
 test: setup-dev .engine/llamacpp/installed ## all tests but the long ones and vLLM's
-	@$(BIN)/python -m pytest -n 4 --dist worksteal -m "not timing and not long and not vllm"
+	@$(BIN)/python -m pytest -n 6 --dist worksteal -m "not timing and not long and not vllm"
 	@$(BIN)/python -m pytest -n 0 -m "timing and not long" || test $$? -eq 5
 
 test-long: setup-dev .engine/llamacpp/installed ## the tests that need longer than a coffee

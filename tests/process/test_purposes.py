@@ -60,7 +60,7 @@ def test_after_a_spike_the_load_falls_without_a_drain_and_the_report_tells_of_bo
 def test_a_server_that_dies_for_good_is_said_to_be_dead_in_bounded_time(tmp_path: Path) -> None:
     with serving(small(base_ms=5.0, max_num_seqs=8, blocks=100, reserve_blocks=20, when_full="die")) as server:
         ended = run([
-            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--hold", "3s", "--max-hold", "4s", *SHORT,
+            "--headless", "-H", f"http://127.0.0.1:{server.port}", "--hold", "6s", "--max-hold", "7s", *SHORT,
             "--steps", "2,8", "--recover", "--run-dir", str(tmp_path / "run"),
         ])  # fmt: skip
     files = Files(tmp_path / "run")
