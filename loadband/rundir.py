@@ -18,7 +18,8 @@ baseline recover spike_s stop_when` with `hold` = `auto`, `90s` or `256req`, and
 loop has `rates` in requests/s and no `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low
 n_slo_high levels holds complete`, users), `guards` (of `--stop-when`, a list of `guard highest fired_at value since`;
 `highest` null: never known), `recovery` (only after too much load: the `step` with less of it, and the one before it,
-`after`),
+`after`; `zombies_most zombies_s`, how many requests more than users the server said it ran, and until when after the
+fall, null where it does not tell),
 `slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value),
 `server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only when
 answers were counted after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s

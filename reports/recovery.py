@@ -22,12 +22,24 @@ def recovery_sentence(verdict: Verdict) -> str:
         fell = f", from {users(found.fell_from)} to {users(found.fell_to)} users"
     if found.status == "none":
         return f"Recovery{fell}: {found.reason}."
-    if found.seconds is None:
-        parts = _parts(found)
-        return f"Recovery{fell}: {found.status.replace('_', ' ')}, {found.reason}{f' ({parts})' if parts else ''}."
-    when = "at once" if found.seconds == 0 else f"{found.seconds:.0f} s after the load fell"
     parts = _parts(found)
-    return f"Recovery{fell}: throughput and TTFT p50 were as before {when}{f' ({parts})' if parts else ''}."
+    if found.seconds is None:
+        said = f"{found.status.replace('_', ' ')}, {found.reason}"
+        return f"Recovery{fell}: {said}{parts}.{_zombies(found)}"
+    when = "at once" if found.seconds == 0 else f"{found.seconds:.0f} s after the load fell"
+    return f"Recovery{fell}: throughput and TTFT p50 were as before {when}{parts}.{_zombies(found)}"
+
+
+def _zombies(found: Recovery) -> str:
+    """Work for users who had left, where the server tells."""
+    if found.zombies_most is None:
+        return ""
+    if not found.zombies_most:
+        return " No zombie work: the server ran no more requests than there were users."
+    return (
+        f" Zombie work: until {found.zombies_s or 0:.0f} s after the fall the server ran up to "
+        f"{found.zombies_most:.0f} requests more than there were users."
+    )
 
 
 def _parts(found: Recovery) -> str:
@@ -40,7 +52,7 @@ def _parts(found: Recovery) -> str:
         if at is not None:
             told.append(f"{name} after {at:.0f} s, {bound}")
     window = "" if found.window_s is None or not told else f", in windows of {found.window_s:.0f} s"
-    return "; ".join(told) + window
+    return f" ({'; '.join(told)}{window})" if told else ""
 
 
 def spike_sentences(verdict: Verdict) -> list[str]:

@@ -49,6 +49,10 @@ class Recovery:
     """Tokens/s from which on the throughput counts as back."""
     ttft_upto: float | None = None
     """Seconds of TTFT p50 up to which it counts as back."""
+    zombies_most: float | None = None
+    """Requests that the server ran beyond those of the users who were left; None where it does not tell."""
+    zombies_s: float | None = None
+    """Seconds after the fall at which the last of them was seen; 0 where none was."""
     reason: str = ""
 
 
@@ -88,7 +92,8 @@ def recovery_of(
     step, after = (_step(steps, (run.get("recovery") or {}).get(name)) for name in ("step", "after"))
     if step is None or after is None or step.asked_at is None:
         return Recovery(UNDECIDED, reason="the run ended before the load fell")
-    open_end = Recovery(UNDECIDED, level_of(after), level_of(step))
+    most, until = (run["recovery"].get(name) for name in ("zombies_most", "zombies_s"))
+    open_end = Recovery(UNDECIDED, level_of(after), level_of(step), zombies_most=most, zombies_s=until)
     if step.hold is None:
         return replace(open_end, reason="the run ended as the load fell")
     fallen = Hold(step.asked_at, step.hold.end)

@@ -16,8 +16,8 @@ from locust.env import Environment
 
 from loadband.errors import LoadbandError
 from loadband.load import progress
+from loadband.load.aftermath import Aftermath
 from loadband.load.agent import GATE, STEP, WORK
-from loadband.load.course import Part
 from loadband.load.guard_post import GuardPost
 from loadband.load.hold_tally import tally_of
 from loadband.load.ladder import Ladder
@@ -56,6 +56,7 @@ class Conductor:
         clock: Callable[[], float] = time.time,
         between_passes: Callable[[], None] = lambda: None,
         guards: GuardPost | None = None,
+        aftermath: Aftermath | None = None,
     ) -> None:
         """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves.
 
@@ -68,6 +69,7 @@ class Conductor:
         self._failed_before = 0
         self._between_passes = between_passes
         self._guards = guards or GuardPost(None)
+        self._aftermath = aftermath or Aftermath()
         self._guarded = False
         self._pass = 1
         self.workers_gone = 0
@@ -140,13 +142,13 @@ class Conductor:
             self._progress.say(ladder.climb.why)
         if ladder.current is not None and ladder.current is not before:
             self._next_pass(ladder.current.repeat)
-            self._note_recovery(ladder.current)
             self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
         elif ladder.current is not None and ladder.current.hold_from == now:
             self.pen.tally.begin(now)
             self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
             self._send(STEP, asdict(warmup_mark(ladder, action.users, now)))
+        self._look_after(now, ladder.current)
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
         if self.plan is not None and self.plan.find is not None and action.ended is not None:
@@ -157,10 +159,11 @@ class Conductor:
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)), progress.moment_of(ladder, sight))
         return action
 
-    def _note_recovery(self, step: Step) -> None:
-        """The report is to judge a step that follows too much load by its own rules."""
-        if step.part == Part.RECOVERY:
-            self._run["recovery"] = {"step": step.step, "after": step.step - 1}
+    def _look_after(self, now: float, step: Step | None) -> None:
+        """Of a step that follows too much load the report is to know more."""
+        told = self._aftermath.look(now, step)
+        if told is not None and told != self._run.get("recovery"):
+            self._run["recovery"] = told
             self._write(lambda: self._directory.write_run(self._run))
 
     def _next_pass(self, repeat: int) -> None:
@@ -203,6 +206,7 @@ class Conductor:
         if self._roll is not None:
             self._roll.dismiss()
         self._guards.end()
+        self._aftermath.end()
         self._run["guards"] = self._guards.rows()
         now = self._clock()
         if self.workers_gone and not self.pen.workers:

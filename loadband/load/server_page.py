@@ -31,6 +31,11 @@ SHARES = {
 }  # fmt: skip
 """Value -> what servers call it: a share of 1. vLLM renamed its own in 0.10, llama.cpp dropped its."""
 
+COUNTS = {
+    "running": ("vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing"),
+}
+"""Value -> what servers call it: a number that adds up over engines."""
+
 PARTS = {
     "device_memory": (
         ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"),
@@ -47,7 +52,7 @@ _SAMPLE = re.compile(
 
 
 def values_of(page: str) -> dict[str, float]:
-    """What a page tells of each value, shares of 1; what it does not tell is absent."""
+    """What a page tells of each value, most of them shares of 1; what it does not tell is absent."""
     told: dict[str, list[tuple[str, float]]] = {}
     for name, labels, number in _SAMPLE.findall(page):
         try:
@@ -60,6 +65,9 @@ def values_of(page: str) -> dict[str, float]:
     for value_name, names in SHARES.items():
         if shares := [value for name in names for _, value in told.get(name, ())]:
             found[value_name] = max(shares)
+    for value_name, called in COUNTS.items():
+        if counts := [value for name in called for _, value in told.get(name, ())]:
+            found[value_name] = sum(counts)
     for value_name, layouts in PARTS.items():
         if shares := [share for layout in layouts for share in _shares(told, *layout)]:
             found[value_name] = max(shares)

@@ -19,6 +19,7 @@ from locust.runners import Runner
 
 from loadband import rundir
 from loadband.errors import LoadbandError, complain
+from loadband.load.aftermath import Aftermath
 from loadband.load.agent import DATASET, WORK
 from loadband.load.choice import check_settings, choose, install_users
 from loadband.load.conductor import Conductor
@@ -38,6 +39,7 @@ from loadband.load.refusals import refuse_slo_of_others, refuse_strangers, refus
 from loadband.load.roll import Roll
 from loadband.load.run_json import words_of
 from loadband.load.scenario_options import parse_extra_body, settings_of
+from loadband.load.server_page import ServerPage
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
 from loadband.load.surroundings import unknown, variables_of
@@ -115,7 +117,7 @@ class Steward:
         self._empty_cache()
         conductor = Conductor(
             self._environment, self._roll, self.plan, self._ramp, self._progress, between_passes=self._empty_cache,
-            guards=self._guards(found),
+            guards=self._guards(found), aftermath=Aftermath(self._metrics_pages()),
         )  # fmt: skip
         work = self._work(found)
         told = self._hand_out(found)
@@ -239,15 +241,20 @@ class Steward:
 
     def _guards(self, found: Found) -> GuardPost:
         """The guards of the plan; those that are blind are told."""
-        plan, key = self.plan, os.environ.get(self._key_variable() or "")
+        plan = self.plan
         guards = GuardPost(
-            plan.stop_when if plan else None, pages_of(self.frozen.server_metrics, self._environment.host, key),
+            plan.stop_when if plan else None, self._metrics_pages(),
             shedding_fails=plan is None or plan.shedding_fails,
         )  # fmt: skip
         for sentence in guards.blind():
             self._progress.say(sentence)
             found.findings.append(sentence)
         return guards
+
+    def _metrics_pages(self) -> list[ServerPage]:
+        """Where the server may tell of itself."""
+        key = os.environ.get(self._key_variable() or "")
+        return pages_of(self.frozen.server_metrics, self._environment.host, key)
 
     def _empty_cache(self) -> None:
         """Empty the server's prefix cache, where that is asked for. Raises UsageError."""

@@ -142,3 +142,15 @@ def test_the_words_of_a_spike() -> None:
     )
     alone = verdict_of(ladder({8: 500}), Facts(ladder=False, spiked=True))
     assert spike_sentences(alone) == ["The spike was not held: the run ended before it."]
+
+
+def test_work_for_users_who_had_left_is_told() -> None:
+    zombies = judged({**RUN, "recovery": {"step": 3, "after": 2, "zombies_most": 12.0, "zombies_s": 7.0}})
+    assert (zombies.zombies_most, zombies.zombies_s) == (12, 7)
+    levels = ladder({8: 500, 16: 900})
+    assert recovery_sentence(verdict_of(levels, Facts(recovery=zombies))).endswith(
+        "Zombie work: until 7 s after the fall the server ran up to 12 requests more than there were users."
+    )
+    none = judged({**RUN, "recovery": {"step": 3, "after": 2, "zombies_most": 0.0, "zombies_s": 0.0}})
+    assert "No zombie work" in recovery_sentence(verdict_of(levels, Facts(recovery=none)))
+    assert "ombie" not in recovery_sentence(verdict_of(levels, Facts(recovery=judged())))

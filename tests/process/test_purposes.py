@@ -47,7 +47,8 @@ def test_after_a_spike_the_load_falls_without_a_drain_and_the_report_tells_of_bo
     assert [(row["repeat"], row["target"], row["ended_by"]) for row in files.steps] == [
         ("1", "2", "hold"), ("1", "8", "hold"), ("1", "2", "hold"),
     ]  # fmt: skip
-    assert files.run["recovery"] == {"step": 3, "after": 2}
+    assert files.run["recovery"]["step"] == 3
+    assert files.run["recovery"]["zombies_most"] in (0, None), "the simulator frees what is hung up at once"
     assert 0 < files.statuses["cut"] <= 6, "who leaves hangs up"
     assert files.total("started") == len(files.rows("requests.csv"))
     verdict = json.loads((tmp_path / "run" / "report" / "verdict.json").read_text())
