@@ -13,8 +13,8 @@ TTFT                  stamp of the first generated event - request start
 TTFA                  the same for visible answer text only
 ITL                   gaps between reads that brought generated events; *inter-chunk* latency when
                       tokens / events > 1.05, *inter-read* when more than 10 % of the reads brought several events
-TPOT                  (last generated event - first) / (output tokens - 1); absent below 2 tokens, where all
-                      came at one moment, and of buffered answers
+TPOT                  (last generated event - first) / (output tokens - 1), without tokens of reasoning that was
+                      hidden; absent below 2 tokens, where all came at one moment, and of buffered answers
 E2E                   last generated event - request start
 felt                  last generated event - start of the first attempt (differs from E2E only with retries)
 duration              end of the request, whatever its end (end of body, failure, cut) - request start
@@ -91,10 +91,12 @@ class Record:
     since request start or lengths of time in seconds; `step` and `step_end` are the steps in force at the start
     and at the end (0: before the first level); `attempts` says which attempt of its request this is, from 1;
     `flags` is a `;` list
-    (`warmup waited bursty buffered not_a_stream no_done stale_connection retried degenerate ...`; `waited`: an arrival
+    (`warmup waited bursty buffered not_a_stream no_done stale_connection retried degenerate hidden_reasoning
+    ...`; `waited`: an arrival
     of an open loop found no place free in its process; `retried`: it failed, and its user asked again; `buffered`:
     held back on its way or not streamed, so without TPOT and ITL; `degenerate`: no text, a character that is none,
-    or one token over and over).
+    or one token over and over; `hidden_reasoning`: the server counts reasoning that it never showed, and TPOT is of
+    the tokens shown). `backend` is who answered behind a router, where a header of the answer tells.
     """
 
     id: str

@@ -40,7 +40,7 @@ from loadband.record import Status, TokenSource
 from loadband.slo import Limit, parse_slo
 
 TOKENS_PER_EVENT = 1.05
-BURSTY = re.compile("bursty")
+BURSTY, HIDDEN = re.compile("bursty"), re.compile("hidden_reasoning")
 """In `flags`."""
 BURSTY_SHARE = 0.10
 
@@ -152,8 +152,10 @@ def steps_beside(prefix: Path, notes: list[str]) -> tuple[Step, ...]:
 
 def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:
     """What ITL really is in this run, and notes when it is not the time between two tokens."""
-    ok = requests.loc[requests["status"] == Status.OK, ["events", "output_tokens", "token_source", "flags"]]
-    events, tokens = float(ok["events"].sum()), float(ok["output_tokens"].sum())
+    needed = ["events", "output_tokens", "reasoning_tokens", "token_source", "flags"]
+    ok = requests.loc[requests["status"] == Status.OK, needed]
+    hidden = float(ok.loc[flagged(ok, HIDDEN), "reasoning_tokens"].sum())
+    events, tokens = float(ok["events"].sum()), float(ok["output_tokens"].sum()) - hidden
     name, notes = "Inter-token", []
     if len(ok) and float((ok["token_source"] == TokenSource.EVENTS).mean()) > UNCOUNTED_SHARE:
         name = "Inter-chunk"

@@ -120,10 +120,9 @@ class Answer:
         """Status code, None before it was read."""
         return self._response.status
 
-    @property
-    def retry_after(self) -> str:
-        """What the server says of when to come back; empty when nothing."""
-        return self._response.header("retry-after").strip()
+    def header(self, name: str) -> str:
+        """A header's value; empty when there is none."""
+        return self._response.header(name).strip()
 
     def failure(self, lost: OSError | None = None) -> ServerError | None:
         """Why the finished answer is no success, None when it is one. `lost`: how the connection broke, if it did."""

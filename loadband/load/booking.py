@@ -13,6 +13,12 @@ from loadband.load.session import Session, StepMark
 from loadband.record import BUFFERED_EVENTS, Record, Status, TokenSource
 from loadband.rundir import one_line
 
+BACKEND_HEADERS = (
+    "x-backend", "x-backend-id", "x-served-by", "x-upstream", "x-upstream-addr", "x-pod-name", "x-worker-id",
+    "x-instance-id",
+)  # fmt: skip
+"""By which a router or gateway tells who answered; the first that is there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -51,7 +57,7 @@ def wait_before_retry(exchange: Exchange, asked: Asked, session: Session) -> flo
     if not session.work.retries or exchange.failure is None or exchange.tokens.events:
         return None
     seed = f"{session.work.seed}/{asked.user}/{asked.id}"
-    told, when = exchange.answer.retry_after, session.wall()
+    told, when = exchange.answer.header("retry-after"), session.wall()
     wait_s = Retries(session.work.retries).wait_s(asked.attempt, exchange.failure.failure_class, told, when, seed)
     return None if wait_s is None or exchange.end + wait_s >= exchange.leave_at else wait_s
 
@@ -63,7 +69,9 @@ def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bo
     source = TokenSource.USAGE
     if tokens is None:
         tokens, source = timing.events or None, TokenSource.EVENTS
-    at_once = timing.ttft_s is not None and timing.ttft_s == timing.e2e_s and (tokens or 0) >= BUFFERED_EVENTS
+    hidden = hidden_tokens(exchange)
+    shown = None if tokens is None else tokens - hidden
+    at_once = timing.ttft_s is not None and timing.ttft_s == timing.e2e_s and (shown or 0) >= BUFFERED_EVENTS
     buffered = timing.buffered or at_once
     return Record(
         id=asked.id,
@@ -86,7 +94,7 @@ def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bo
         first_byte_s=None if answer.first_byte is None else answer.first_byte - exchange.start,
         ttft_s=timing.ttft_s,
         ttfa_s=timing.ttfa_s,
-        tpot_s=None if buffered else exchange.tokens.tpot(tokens),
+        tpot_s=None if buffered else exchange.tokens.tpot(shown),
         e2e_s=timing.e2e_s,
         felt_s=None if timing.e2e_s is None else timing.e2e_s + (exchange.start - exchange.first_start),
         itl_p50_s=None if buffered else timing.itl_p50_s,
@@ -107,8 +115,10 @@ def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bo
         max_tokens=asked.max_tokens,
         model_answered=_words(answer.model, session),
         adapter=asked.adapter,
+        backend=_words(next(filter(None, map(answer.header, BACKEND_HEADERS)), None), session),
         attempts=asked.attempt,
-        flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered, retried=retried) or None,
+        flags=_flags(exchange, asked, bursty=timing.bursty, buffered=buffered, hidden=hidden > 0, retried=retried)
+        or None,
         duration_s=exchange.end - exchange.start,
     )
 
@@ -134,13 +144,26 @@ def _words(told: str | None, session: Session) -> str | None:
     return one_line(told, [session.key or ""]).encode(errors="replace").decode()
 
 
-def _flags(exchange: Exchange, asked: Asked, *, bursty: bool, buffered: bool, retried: bool) -> str:
+def hidden_tokens(exchange: Exchange) -> int:
+    """Tokens of reasoning that the server counts and never showed: they were made before the first event.
+
+    Where reasoning stands in the text itself, its events are there: there are more than shown tokens.
+    """
+    usage, events = exchange.answer.usage, exchange.tokens.events
+    hidden, output = usage.reasoning_tokens or 0, usage.output_tokens or 0
+    if exchange.answer.thoughts or not events or not 0 < hidden <= output or events > output - hidden + 1:
+        return 0
+    return hidden
+
+
+def _flags(exchange: Exchange, asked: Asked, *, bursty: bool, buffered: bool, hidden: bool, retried: bool) -> str:
     ended, answer = exchange.status == Status.OK, exchange.answer
     flags = {
         "warmup": asked.step.warmup,
         "waited": asked.waited,
         "bursty": bursty,
         "buffered": buffered,
+        "hidden_reasoning": hidden,
         "no_done": ended and answer.no_done,
         "not_a_stream": ended and not answer.is_stream,
         "stale_connection": exchange.stale,

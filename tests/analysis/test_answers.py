@@ -89,6 +89,16 @@ def test_an_opening_wave_inside_the_hold_is_told(tmp_path: Path, settle_s: float
         assert not marked or "--warmup auto keep the opening wave out" in reasons[0]
 
 
+def test_hidden_reasoning_makes_no_chunks_of_events(tmp_path: Path) -> None:
+    def thinks(record: Record) -> Record:
+        shown = record.output_tokens or 0
+        return replace(
+            record, events=shown, output_tokens=6 * shown, reasoning_tokens=5 * shown, flags="hidden_reasoning"
+        )
+
+    assert analysis(tmp_path, thinks).gap_name == "Inter-token"
+
+
 def test_another_model_inside_a_run_is_told(tmp_path: Path) -> None:
     def answered(record: Record) -> Record:
         return replace(record, model_answered="small" if record.started_at % 100 > 90 else "large")

@@ -16,7 +16,7 @@ from loadband.load.says import ServerError
 from loadband.load.session import Session, StepMark
 from loadband.record import RECORD_COLUMNS, FailureClass, Record, Status, TokenSource
 from tests.load.records import session_of
-from tests.load.streams import DONE, delta, finish, plain, text, usage, whole
+from tests.load.streams import CHUNKED, DONE, LAST_CHUNK, chunk, delta, finish, plain, text, usage, whole
 
 START = 50.0
 OFFSET = 1_000_000.0
@@ -202,3 +202,36 @@ def test_the_text_of_an_answer_in_one_piece_waits_too(session: Session) -> None:
     body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
     exchange = exchange_of((0.1, plain("200 OK", body)), dialect=OpenAIChat(stream=False))
     assert text_to_count(exchange, counting(session)) == "Hm. Yes."
+
+
+def thinking(reasoning: int, output: int, shown: bytes = b"") -> Record:
+    """Ten pieces of text every 10 ms from 800 ms on, with these counts; `shown` before them at 300 ms."""
+    reads = [(0.3, CHUNKED + (chunk(shown) if shown else b""))]
+    reads += [(0.8 + 0.01 * n, chunk(text("a "))) for n in range(10)]
+    counts = usage(20, output, completion_tokens_details={"reasoning_tokens": reasoning})
+    reads.append((0.9, chunk(finish()) + chunk(counts) + chunk(DONE) + LAST_CHUNK))
+    return record_of(exchange_of(*reads), ASKED, session_of())
+
+
+def test_reasoning_that_is_counted_and_never_shown_is_in_no_pace() -> None:
+    record = thinking(50, 60)
+    assert (record.output_tokens, record.reasoning_tokens, record.flags) == (60, 50, "hidden_reasoning")
+    assert record.tpot_s == pytest.approx(0.010)
+    assert record.ttft_s == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "output", "shown", "sentence"),
+    [(50, 60, delta(reasoning="hm"), "it was shown"), (6, 10, b"", "it stands in the text: an event for each token"),
+     (0, 60, b"", "there was none"), (70, 60, b"", "counts that cannot be")],
+)  # fmt: skip
+def test_reasoning_that_is_not_hidden_counts_as_ever(reasoning: int, output: int, shown: bytes, sentence: str) -> None:
+    record = thinking(reasoning, output, shown)
+    assert record.flags is None, sentence
+    assert record.tpot_s == pytest.approx((0.89 - (0.3 if shown else 0.8)) / (output - 1)), sentence
+
+
+def test_who_answered_behind_a_router_is_on_record() -> None:
+    stream = whole(text("a"), finish(), DONE).replace(b"\r\n\r\n", b"\r\nX-Served-By: pod-7\r\n\r\n", 1)
+    assert record_of(exchange_of((0.1, stream)), ASKED, session_of()).backend == "pod-7"
+    assert record_of(exchange_of((0.1, whole(text("a"), DONE))), ASKED, session_of()).backend is None
