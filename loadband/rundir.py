@@ -8,25 +8,24 @@ lines and are flushed by the writer's `flush`; a torn last line is dropped with 
 atomically; without `ended` in it the run was killed. New columns go at the end.
 
 Keys of `run.json`: `schema tool python locust gevent run_id started ended how` (Unix seconds; how the run ended:
-`plan`, `failure` (a confirmed one ended a climb, as `--until-failure` asks), `guard` (one
-fired), `interrupted`, `terminated`, `stopped`,
-`target_lost`, `workers_lost` (none was left), `unwritable`), `host api path model` (target, credentials removed),
-`scenarios` (list of names), `mix` (scenario -> weight), `prompts` (hash of the pools), `sampling` (`max_tokens
-temperature ignore_eos`), `prompt_tokens long_context_tokens turns think_time seed nonce`, `plan` (null, or `levels
-rates arrival hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost until_failure refine grows find
+`plan`, `failure` (a confirmed one ended a climb, as `--until-failure` asks), `guard` (one fired), `interrupted`,
+`terminated`, `stopped`, `target_lost`, `workers_lost` (none was left), `unwritable`), `host api path model` (target,
+credentials removed), `scenarios` (list of names), `mix` (scenario -> weight), `prompts` (hash of the pools), `sampling`
+(`max_tokens temperature ignore_eos`), `prompt_tokens long_context_tokens turns think_time seed nonce`, `plan` (null, or
+`levels rates arrival hold settle_s max_hold_s repeats drain_s warmup_s stop_when_lost until_failure refine grows find
 baseline recover spike_s stop_when` with `hold` = `auto`, `90s` or `256req`, and null for an automatic time; an open
 loop has `rates` in requests/s and no `levels`), `search` (only with `--find`: `limits n_slo broken_at n_slo_low
-n_slo_high levels holds complete`, users), `guards` (of `--stop-when`, a list of `guard highest fired_at value since`;
-`highest` null: never known), `recovery` (only after too much load: the `step` with less of it, and the one before it,
-`after`; `zombies_most zombies_s`, how many requests more than users the server said it ran, and until when after the
-fall, null where it does not tell),
-`slo` and `abandon` (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value),
-`server_args`, `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only when
-answers were counted after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s
-clock_error_s`), `probe` (requests and tokens sent before load), `findings` (list of
-sentences about the target), `doctor` (null, or a list of `check mark said next values` with `mark` = `good warn bad
-unknown`), `link` (null, or `connect_min_s connect_median_s round_trip_min_s round_trip_median_s`), `server` (what it
-told of itself).
+n_slo_high levels holds complete`, users), `held` (what each level came to while the run went on: `users seconds ok
+failed tokens e2e_sum_s kept confirmed`), `resumed` (absent, or a list of `at run_id was levels lost`), `guards` (of
+`--stop-when`, a list of `guard highest fired_at value since`; `highest` null: never known), `recovery` (only after too
+much load: the `step` with less of it, and the one before it, `after`; `zombies_most zombies_s`, how many requests more
+than users the server said it ran, and until when after the fall, null where it does not tell), `slo` and `abandon`
+(text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value), `server_args`,
+`timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only when answers were counted
+after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s clock_error_s`), `probe`
+(requests and tokens sent before load), `findings` (list of sentences about the target), `doctor` (null, or a list of
+`check mark said next values` with `mark` = `good warn bad unknown`), `link` (null, or `connect_min_s connect_median_s
+round_trip_min_s round_trip_median_s`), `server` (what it told of itself).
 """
 
 import csv
@@ -84,7 +83,7 @@ and `in_flight` are the master's sums over workers and stand in a second's first
 `histograms.csv`: one row per worker, step, second of completion, scenario and metric (`itl`: successes only; `lag`:
 the worker's event-loop lag, scenario empty); seconds are whole Unix seconds, both ends inclusive.
 `steps.csv`: times are Unix seconds on the master's clock; `ended_by` is one of `hold max_hold not_reached target_lost
-failure worker_lost guard stopped`, `failure` after a whole hold. `workers.csv`: `cpu` is a share of one core.
+failure worker_lost guard stopped cut_off`, `failure` after a whole hold. `workers.csv`: `cpu` is a share of one core.
 """
 
 

@@ -23,6 +23,7 @@ from loadband.analysis.locust_levels import levels_of_history
 from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, rested
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.ramps import ramp_of_history, ramp_of_run, with_ramp
+from loadband.analysis.resumed import notes_on_parts
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
 from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps, recovery_of_run
 from loadband.analysis.searched import Search
@@ -93,7 +94,7 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
     if gate_unread:
         said.append("the SLO of run.json cannot be read, so its gate is undecided: give it with --slo")
     asked = (*notes_on_prompts(files.requests, meant_by(files.run, files.requests)), *notes_on_work(levels, limits))
-    said = [*notes_on_guards(files.run), *said]
+    said = [*notes_on_parts(files.run), *notes_on_guards(files.run), *said]
     notes = (*files.notes, *said, *asked, *notes_on_answers(files.requests, files.run), *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}

@@ -55,9 +55,14 @@ class Step:
 
 
 def steps_of(table: pd.DataFrame, last_second: float | None) -> tuple[Step, ...]:
-    """Steps by number; of several rows for a step the last counts. `last_second`: end of what was written."""
+    """Steps by number; of several rows for a step the last counts. `last_second`: end of what was written.
+
+    A level that was held again was asked for first before its run was cut off: the level before was over by then.
+    """
     steps: list[Step] = []
-    rows = table[table["step"].notna()].drop_duplicates("step", keep="last").sort_values("step")
+    told = table[table["step"].notna()]
+    rows = told.drop_duplicates("step", keep="last").sort_values("step")
+    rows = rows.assign(asked_at=rows["step"].map(told.groupby("step")["asked_at"].min()))
     for row, next_asked in zip(rows.to_dict("records"), rows["asked_at"].shift(-1), strict=True):
         begin, end = _known(row["hold_from"]), _known(row["hold_to"])
         unfinished = begin is not None and end is None

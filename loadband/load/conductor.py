@@ -23,18 +23,18 @@ from loadband.load.hold_tally import tally_of
 from loadband.load.ladder import Ladder
 from loadband.load.locust_tables import LocustTables
 from loadband.load.marks import mark_of, warmup_mark
+from loadband.load.opening import open_again, open_new
 from loadband.load.pen import Pen
 from loadband.load.probe import Found
+from loadband.load.resumption import Past
 from loadband.load.roll import Roll
 from loadband.load.run_json import run_of
-from loadband.load.search import answer_of
+from loadband.load.run_state import UNWRITABLE
 from loadband.load.session import Work
 from loadband.load.sighting import sight_of
 from loadband.load.step import Action, EndedBy, Phase, Sight, Step
 from loadband.plan import Plan
 from loadband.record import Status
-from loadband.rundir import LOCUST_PREFIX, RunDirectory
-from loadband.slo import parse_slo
 
 LOST_TARGET, LOST_WORKERS, FAILURE, GUARD = "target_lost", "workers_lost", "failure", "guard"
 
@@ -57,10 +57,12 @@ class Conductor:
         between_passes: Callable[[], None] = lambda: None,
         guards: GuardPost | None = None,
         aftermath: Aftermath | None = None,
+        past: Past | None = None,
     ) -> None:
         """`ramp_users_s`: users per second of every level, None where their starts are spread by themselves.
 
         `between_passes` is called when the users of one pass are gone and before the next; it may raise LoadbandError.
+        `past`: the run that is gone on with.
         """
         self._environment = environment
         self._roll = roll
@@ -81,7 +83,8 @@ class Conductor:
         self._rate = ramp_users_s
         self._gate_open = True
         self._gate_epoch = 0
-        self._run: dict[str, Any] = {}
+        self._past = past
+        self._recovery: dict[str, Any] | None = None
         self.how: str | None = None
         self.unwritable = False
         """The disk took no more: the run ends."""
@@ -89,26 +92,27 @@ class Conductor:
         self._ticker: gevent.Greenlet[[], None] | None = None
 
     def begin(self, path: Path, work: Work, found: Found, run: dict[str, Any]) -> None:
-        """The test starts: its directory, its files, its work for every process."""
-        directory = RunDirectory.create(path)
-        self.path, self._directory = path, directory
+        """The test starts: its directory, its files, its work for every process. Raises UsageError."""
+        facts, now = run_of(work, found, self.plan) | run, self._clock()
+        if self._past is not None and self.ladder is not None:
+            opened = open_again(self._past, self.ladder, facts, now)
+            self._pass = self.ladder.repeat
+            self._progress.say(self._past.sentence())
+        else:
+            opened = open_new(path, facts, now)
+        self.path, self._opened, self._state = path, opened, opened.state
         self._scenarios = frozenset(work.mix)
         self._began_with = work.workers
         if self.ladder is not None:
             self.ladder.sources = work.workers
-        self._workers: dict[str, dict[str, Any]] = {}
-        self._run = {
-            **run_of(work, found, self.plan), **run, "started": self._clock(), "ended": None, "how": None, "workers": []
-        }  # fmt: skip
-        directory.write_run(self._run)
         self.pen = Pen(
-            directory,
+            opened.directory,
             tells_users=not (self.plan and self.plan.rates),
             tally=tally_of(self.plan),
             shown=self._guards.add,
         )
         self._guards.begin()
-        self._tables = LocustTables(self._environment, path / LOCUST_PREFIX)
+        self._tables = LocustTables(self._environment, opened.tables)
         self._send(WORK, asdict(work))
         self._ticker = gevent.spawn(self._tick_each_second)
 
@@ -116,14 +120,7 @@ class Conductor:
         """A report of one process."""
         if self.path is None or self.how is not None:
             return
-        name = report["worker"]
-        if name not in self._workers:
-            self._workers[name] = {
-                "name": name, "host": report["host"], "cores": report["cores"],
-                "clock_offset_s": report["clock_offset_s"], "clock_error_s": report["clock_error_s"],
-            }  # fmt: skip
-            self._run["workers"] = [self._workers[key] for key in sorted(self._workers)]
-            self._directory.write_run(self._run)
+        self._write(lambda: self._state.hear(report))
         self._write(lambda: self.pen.absorb(report, self._clock()))
 
     def look(self) -> Action:
@@ -151,20 +148,20 @@ class Conductor:
         self._look_after(now, ladder.current)
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)
-        if self.plan is not None and self.plan.find is not None and action.ended is not None:
-            self._run["search"] = answer_of(ladder.held, parse_slo(self.plan.find)).as_json()
-        if action.finished and self._run.get("how") is None:
+        if action.ended is not None:
+            self._write(lambda: self._state.levels_came_to(ladder.held, self.plan))
+        if action.finished:
             ended = GUARD if self._guarded else FAILURE if ladder.failed else "plan"
-            self._run["how"] = LOST_TARGET if self.pen.target_lost else ended
+            self._state.ends(LOST_TARGET if self.pen.target_lost else ended)
         self._progress.live(progress.live_line(ladder, sight, self._told(sight)), progress.moment_of(ladder, sight))
         return action
 
     def _look_after(self, now: float, step: Step | None) -> None:
         """Of a step that follows too much load the report is to know more."""
         told = self._aftermath.look(now, step)
-        if told is not None and told != self._run.get("recovery"):
-            self._run["recovery"] = told
-            self._write(lambda: self._directory.write_run(self._run))
+        if told is not None and told != self._recovery:
+            self._recovery = told
+            self._write(lambda: self._state.write(recovery=told))
 
     def _next_pass(self, repeat: int) -> None:
         """Do what is asked for between passes; where it fails, go on and tell it."""
@@ -175,7 +172,7 @@ class Conductor:
             self._between_passes()
         except LoadbandError as error:
             self._progress.say(str(error))
-            self._run["findings"] = [*self._run.get("findings", []), f"before pass {repeat}: {error}"]
+            self._state.find(f"before pass {repeat}: {error}")
 
     def call_the_roll(self) -> None:
         """Book what died with a worker, and say who came late."""
@@ -207,12 +204,11 @@ class Conductor:
             self._roll.dismiss()
         self._guards.end()
         self._aftermath.end()
-        self._run["guards"] = self._guards.rows()
         now = self._clock()
         if self.workers_gone and not self.pen.workers:
             how = LOST_WORKERS
-        self._run["how"] = "unwritable" if self.unwritable else self._run.get("how") or how
-        self.how = self._run["how"]
+        self._state.ends(UNWRITABLE if self.unwritable else how)
+        self.how = self._state.how
         with contextlib.suppress(OSError):
             self._tables.finish(now)
         with contextlib.suppress(OSError):
@@ -221,7 +217,8 @@ class Conductor:
             self._book_the_silent(now)
             self.pen.finish(now)
         with contextlib.suppress(OSError):
-            self._directory.write_run({**self._run, "ended": now})
+            self._state.write(ended=now, guards=self._guards.rows())
+        self._opened.claim.release()
 
     def _sight(self, now: float) -> Sight:
         return sight_of(

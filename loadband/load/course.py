@@ -3,10 +3,10 @@
 Knows: what a hold came to, and what a climb is. Must not know: the ladder, clocks, how a course chooses.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from loadband.load.failure_watch import lowest_rate
 
@@ -55,6 +55,13 @@ class Held:
     """One for each limit that is searched for."""
     rate: float | None = None
     """Requests per second of an open loop, whose `users` only send them."""
+    confirmed: bool = False
+    """A failure was confirmed there, and the climb ended."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Held":
+        """The inverse of `asdict`. Raises TypeError, KeyError of what is none."""
+        return cls(**{**row, "kept": tuple(Kept(**each) for each in row["kept"])})
 
     @property
     def level(self) -> float:

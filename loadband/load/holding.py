@@ -1,4 +1,4 @@
-"""How long a step settles and is held, by its plan and by what is seen.
+"""How long a step settles and is held, a run warms up and drains, by its plan and by what is seen.
 
 Knows: the plan's words for both, when numbers stand still. Must not know: which step comes next.
 """
@@ -9,6 +9,10 @@ from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S, FAILURES_THAT_TELL, st
 from loadband.plan import Plan
 
 SETTLE_AT_LEAST_S = 2.0
+WARMUP_AT_MOST_S = 60.0
+
+SILENT_FOR_S = 60.0
+"""A process that has not told what it has in flight this long after the gate was closed is gone: the drain is over."""
 
 WATCHED_S = 60.0
 """How long a recovery is watched from the first success on, where `--hold` is no time."""
@@ -70,3 +74,19 @@ def remaining_s(plan: Plan, step: Step, now: float) -> float | None:
     if step.part == Part.RECOVERY:
         since, most = (step.served_at, most) if step.served_at else (since, min(BACK_WITHIN_S, plan.max_hold_s))
     return max(since + most - now, 0.0)
+
+
+def is_warm(plan: Plan, sight: Sight, lasted_s: float) -> bool:
+    """Whether a warm-up that has lasted so long is over."""
+    if plan.warmup_s is not None:
+        return lasted_s >= plan.warmup_s
+    return lasted_s > 0 and (sight.warm or lasted_s >= WARMUP_AT_MOST_S)
+
+
+def is_drained(plan: Plan, sight: Sight, closed_for_s: float) -> bool:
+    """Whether nothing is in flight, by what was told after the gate was closed, or the time for it is over."""
+    if plan.drain_s is not None and closed_for_s >= plan.drain_s:
+        return True
+    if closed_for_s <= 0:
+        return False
+    return sight.in_flight == 0 or (sight.in_flight is None and closed_for_s >= SILENT_FOR_S)

@@ -7,17 +7,16 @@ closed, and when nothing is in flight the users go home. Looking twice at the sa
 Times are Unix seconds on the master's clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from loadband.load.course import Climb, Course, Held, Part
 from loadband.load.courses import course_of
 from loadband.load.failure_watch import FailureWatch
-from loadband.load.holding import is_over, literal_s, remaining_s, settle_s
+from loadband.load.holding import is_drained, is_over, is_warm, literal_s, remaining_s, settle_s
 from loadband.load.recovering import fall
 from loadband.load.step import Action, EndedBy, Phase, Sight, Step
 from loadband.plan import Plan
-
-WARMUP_AT_MOST_S = 60.0
 
 LEAD_S, FIRST_LEAD_S = 0.5, 1.5
 """A schedule begins so long after it was asked for; the first one waits for its processes too."""
@@ -27,9 +26,6 @@ REACH_WITHIN_S = 60.0
 
 LOSS_SHOWS_WITHIN_S = 5.0
 """A hold is over while the newest requests find no server: so long until it is known whether the target is gone."""
-
-SILENT_FOR_S = 60.0
-"""A process that has not told what it has in flight this long after the gate was closed is gone: the drain is over."""
 
 
 MEASURED = (EndedBy.HOLD, EndedBy.MAX_HOLD, EndedBy.FAILURE)
@@ -95,11 +91,11 @@ class Ladder:
         if sight.workers_gone > self._workers_gone:
             self._workers_gone = sight.workers_gone
             self._lose_users(sight)
-        if self.phase == Phase.WARMUP and self._is_warm(sight):
+        if self.phase == Phase.WARMUP and is_warm(self.plan, sight, sight.now - self._since):
             self._begin(sight, first=self._users)
         if self.phase == Phase.CLIMB and self.current is not None:
             self._advance(self.current, sight)
-        if self.phase == Phase.DRAIN and self._drained(sight):
+        if self.phase == Phase.DRAIN and is_drained(self.plan, sight, sight.now - self._since):
             self._enter(Phase.LEAVE, sight.now)
             self._users = 0
         if self.phase == Phase.LEAVE and sight.users == 0:
@@ -111,6 +107,21 @@ class Ladder:
             finished=self.phase == Phase.DONE,
             ended=self._ended,
         )
+
+    def go_on_after(self, held: Sequence[Held]) -> bool:
+        """Before the first look: these levels were held already. Whether any is left."""
+        for each in held:
+            if not self.climb.levels:
+                break
+            level = self.climb.levels[self._level]
+            self._steps += 1
+            self._level += 1
+            self.held.append(each)
+            self.failed = self.failed or each.confirmed
+            self._watch.confirms(each.ok, each.failed)
+            if each.confirmed or not (self._level < len(self.climb.levels) or self._climbs_on(level)):
+                self._passes_on()
+        return bool(self.climb.levels)
 
     def stop(self, now: float) -> Step | None:
         """The run is stopped from outside: the step in force as far as it came."""
@@ -131,12 +142,6 @@ class Ladder:
         else:
             self._users = self._target(0)
             self._enter(Phase.WARMUP, sight.now)
-
-    def _is_warm(self, sight: Sight) -> bool:
-        lasted = sight.now - self._since
-        if self.plan.warmup_s is not None:
-            return lasted >= self.plan.warmup_s
-        return lasted > 0 and (sight.warm or lasted >= WARMUP_AT_MOST_S)
 
     def _begin(self, sight: Sight, first: int) -> None:
         """Ask for the next level; `first` users are there already."""
@@ -196,11 +201,12 @@ class Ladder:
 
     def _next_after(self, step: Step, sight: Sight, reason: EndedBy) -> None:
         self._end(step, sight.now, reason)
+        confirmed = reason == EndedBy.FAILURE
         if step.part == Part.LEVEL:
             held = sight.held if reason in MEASURED and sight.held is not None else Held()
-            self.held.append(replace(held, users=step.target, rate=step.rate))
-        self.failed = self.failed or reason == EndedBy.FAILURE
-        goes_on = reason != EndedBy.FAILURE and self._level < len(self.climb.levels)
+            self.held.append(replace(held, users=step.target, rate=step.rate, confirmed=confirmed))
+        self.failed = self.failed or confirmed
+        goes_on = not confirmed and self._level < len(self.climb.levels)
         if goes_on or (step.part == Part.LEVEL and self._goes_on_otherwise(step, reason)):
             self._begin(sight, first=step.target)
         else:
@@ -208,7 +214,7 @@ class Ladder:
 
     def _goes_on_otherwise(self, step: Step, reason: EndedBy) -> bool:
         """Whether a climb that is over, or failed, is followed without a drain; what follows is begun then."""
-        if reason != EndedBy.FAILURE and self._climbs_on(step):
+        if reason != EndedBy.FAILURE and self._climbs_on(step.rate or step.target):
             return True
         return self.plan.recover and self.repeat >= self.plan.repeats and self._falls(step)
 
@@ -244,10 +250,10 @@ class Ladder:
         elif self.current is not None:
             self._next_after(self.current, sight, EndedBy.WORKER_LOST)
 
-    def _climbs_on(self, step: Step) -> bool:
+    def _climbs_on(self, level: float) -> bool:
         """Whether the next climb goes on from this level; it is begun then."""
         climb = self.course.next_climb(self._climbs + 1, self.held)
-        upwards = bool(climb.levels) and climb.levels[0] > (step.rate or step.target)
+        upwards = bool(climb.levels) and climb.levels[0] > level
         if upwards:
             self._take(climb)
         return upwards
@@ -264,24 +270,18 @@ class Ladder:
         if self.phase not in (Phase.DRAIN, Phase.LEAVE, Phase.DONE):
             self._enter(Phase.DRAIN, now)
 
-    def _drained(self, sight: Sight) -> bool:
-        """Whether nothing is in flight, by what was told after the gate was closed, or the time for it is over."""
-        closed_for = sight.now - self._since
-        if self.plan.drain_s is not None and closed_for >= self.plan.drain_s:
-            return True
-        if closed_for <= 0:
-            return False
-        return sight.in_flight == 0 or (sight.in_flight is None and closed_for >= SILENT_FOR_S)
-
     def _next_pass(self, sight: Sight) -> None:
-        climb = Climb() if self._last_pass else self.course.next_climb(self._climbs + 1, self.held)
-        self._take(climb)
-        if not climb.levels:
+        if not self._last_pass and self._passes_on():
+            self._begin(sight, first=0)
+        else:
             self._enter(Phase.DONE, sight.now)
-            return
-        self.repeat += 1
+
+    def _passes_on(self) -> bool:
+        """Whether there is another pass; it is taken then."""
+        self._take(self.course.next_climb(self._climbs + 1, self.held))
+        self.repeat += bool(self.climb.levels)
         self._watch = FailureWatch()
-        self._begin(sight, first=0)
+        return bool(self.climb.levels)
 
     def _end(self, step: Step, now: float, reason: EndedBy) -> None:
         if step.hold_from is not None:

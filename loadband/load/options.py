@@ -205,6 +205,11 @@ def _add_results(group: Any) -> None:
     )  # fmt: skip
     _add(group, "run-dir", metavar="DIR", help="directory for the run's files. Default runs/<time>-<target>")
     _add(
+        group, "resume", action="store_true", default=False,
+        help="go on with the run in --run-dir that was cut off (a crash, Ctrl-C, SIGTERM), with the same options: "
+        "levels that are whole stand, the others are held (again)",
+    )  # fmt: skip
+    _add(
         group, "label", metavar="KEY=VALUE", action="append", type=checked(plan.parse_label),
         help="a word to keep with the run, and to compare by: --label gpu=a100 --label max_num_seqs=64",
     )  # fmt: skip

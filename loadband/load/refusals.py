@@ -23,6 +23,10 @@ def refuse_strangers(options: Any) -> None:
 
 
 def _strangers(options: Any) -> Iterator[str]:
+    if options.resume and not options.run_dir:
+        yield "--resume goes on with a run: name its directory with --run-dir"
+    if options.resume and not options.headless:
+        yield "--resume goes on with a run without the web page: add --headless"
     if options.tags or options.exclude_tags:
         yield "scenarios have no tags: leave out --tags and --exclude-tags, name the user classes or give --mix"
     if options.reset_stats:

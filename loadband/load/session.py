@@ -78,6 +78,8 @@ class Work:
     """A header that names the conversation, for routers that keep it on one server."""
     key_variable: str | None
     """Environment variable of the key that goes to this host; None: no key may."""
+    first_request: int = 1
+    """Number of each process's first request: in a run that is gone on with no id comes twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class Session:
         self.gate_epoch = 0
         self._index = index
         self._users = itertools.count()
-        self._requests = itertools.count(1)
+        self._requests = itertools.count(work.first_request)
         self._address: Address = parse_address(work.host)
         self.head = request_head(self.dialect.path(work.model), self._address, self.key)
 

@@ -24,6 +24,8 @@ class EndedBy(StrEnum):
     GUARD = "guard"
     """A guard of `--stop-when` fired: the run ends."""
     STOPPED = "stopped"
+    CUT_OFF = "cut_off"
+    """The run was cut off before the level was whole; it is held again when the run is resumed."""
 
 
 class Phase(StrEnum):

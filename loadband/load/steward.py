@@ -36,14 +36,15 @@ from loadband.load.probe import Found, Probe, Target
 from loadband.load.progress import Progress
 from loadband.load.prompt_options import parse_adapters
 from loadband.load.refusals import refuse_slo_of_others, refuse_strangers, refuse_too_long
+from loadband.load.resumption import Past, past_of
 from loadband.load.roll import Roll
 from loadband.load.run_json import words_of
-from loadband.load.scenario_options import parse_extra_body, settings_of
+from loadband.load.scenario_options import settings_of
 from loadband.load.server_page import ServerPage
 from loadband.load.session import Work
 from loadband.load.shape import LadderShape
 from loadband.load.surroundings import unknown, variables_of
-from loadband.load.work import work_of
+from loadband.load.work import extra_bodies, work_of
 from loadband.tuning.doctor.before_load import Preflight, needs_of, preflight
 
 FORKED_WITHIN_S = 60.0
@@ -74,6 +75,8 @@ class Steward:
         self._found: Found | None = None
         self._preflight = Preflight()
         self._run_id = ""
+        self._past: Past | None = None
+        """The run that is gone on with."""
         self._ramp: float | None = options.spawn_rate
         refuse_strangers(options)
         self.dataset = dataset_of(options)
@@ -96,7 +99,9 @@ class Steward:
             quieten_locust(self._environment.parsed_options)
         for sentence in unknown(os.environ, variables_of(argument_parser.get_parser(), self.frozen.api_key_env)):
             self._progress.say(sentence)
-        if self.frozen.run_dir is not None:
+        if self.frozen.run_dir is not None and self._given.resume:
+            self._past = past_of(Path(self.frozen.run_dir))
+        elif self.frozen.run_dir is not None:
             rundir.check_usable(Path(self.frozen.run_dir))
         if self.headless:
             self._progress.say(f"asking {parse_address(self._environment.host).url}")
@@ -117,7 +122,7 @@ class Steward:
         self._empty_cache()
         conductor = Conductor(
             self._environment, self._roll, self.plan, self._ramp, self._progress, between_passes=self._empty_cache,
-            guards=self._guards(found), aftermath=Aftermath(self._metrics_pages()),
+            guards=self._guards(found), aftermath=Aftermath(self._metrics_pages()), past=self._past,
         )  # fmt: skip
         work = self._work(found)
         told = self._hand_out(found)
@@ -223,7 +228,7 @@ class Steward:
             stream=self._options.stream,
             kinds=kinds_of(self.mix, int(self._options.shared_prefix)),
             tokenizer=self.frozen.tokenizer,
-            extra_bodies=self._extra_bodies(),
+            extra_bodies=extra_bodies(self._options, self.mix),
             adapters=tuple(parse_adapters(self._options.adapters) if self._options.adapters else ()),
         )
         look = Probe(target)
@@ -262,15 +267,6 @@ class Steward:
             key = os.environ.get(self._key_variable() or "")
             reset_prefix_cache(parse_address(self._environment.host), key)
 
-    def _extra_bodies(self) -> tuple[dict[str, Any], ...]:
-        """What requests are asked with besides: each once, that of all scenarios first."""
-        settings = settings_of(self._options.set or ())
-        bodies = [parse_extra_body(self._options.extra_body)]
-        for scenario in self.mix:
-            body = {**bodies[0], **parse_extra_body(settings.get(scenario, {}).get("extra_body", "{}"))}
-            bodies += [body] if body not in bodies else []
-        return tuple(bodies)
-
     def _key_variable(self) -> str | None:
         """A key goes to the host of the command line alone: the form of the web UI can name any."""
         return self.frozen.api_key_env if self._environment.host == self.frozen.host else None
@@ -285,6 +281,7 @@ class Steward:
             dataset=self.dataset.digest if self.dataset else None,
             workers=max(self._roll.enlist(), 1) if self._roll is not None else 1,
             key_variable=self._key_variable(),
+            first_request=self._past.first_request if self._past else 1,
         )  # fmt: skip
 
     def _path(self) -> Path:

@@ -3,13 +3,14 @@
 Knows: which option becomes which part of the work. Must not know: how it travels, what is done with it.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 from loadband.load.option_values import timeouts_of
 from loadband.load.probe import Found
 from loadband.load.prompt_options import parse_adapters
-from loadband.load.scenario_options import settings_of
+from loadband.load.scenario_options import parse_extra_body, settings_of
 from loadband.load.session import Work
 
 
@@ -25,6 +26,7 @@ def work_of(
     dataset: str | None,
     workers: int,
     key_variable: str | None,
+    first_request: int,
 ) -> Work:
     """The work of one test; what is not an option, or is frozen from the command line, is told by name."""
     return Work(
@@ -60,4 +62,15 @@ def work_of(
         abandon=options.abandon,
         workers=workers,
         key_variable=key_variable,
+        first_request=first_request,
     )  # fmt: skip
+
+
+def extra_bodies(options: Any, mix: Iterable[str]) -> tuple[dict[str, Any], ...]:
+    """What requests of these scenarios are asked with besides: each once, that of all scenarios first."""
+    settings = settings_of(options.set or ())
+    bodies = [parse_extra_body(options.extra_body)]
+    for scenario in mix:
+        body = {**bodies[0], **parse_extra_body(settings.get(scenario, {}).get("extra_body", "{}"))}
+        bodies += [body] if body not in bodies else []
+    return tuple(bodies)

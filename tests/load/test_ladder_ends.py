@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadband.load.ladder import REACH_WITHIN_S, SILENT_FOR_S, Ladder
+from loadband.load.holding import SILENT_FOR_S
+from loadband.load.ladder import REACH_WITHIN_S, Ladder
 from loadband.load.step import EndedBy, Sight
 from tests.load.climbing import Run, plan
 

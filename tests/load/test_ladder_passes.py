@@ -6,7 +6,8 @@ from itertools import groupby
 import pytest
 
 from loadband.load.course import Held
-from loadband.load.ladder import WARMUP_AT_MOST_S, Ladder
+from loadband.load.holding import WARMUP_AT_MOST_S
+from loadband.load.ladder import Ladder
 from loadband.load.step import EndedBy, Step
 from loadband.load.stillness import AUTO_HOLD_AT_LEAST_S
 from loadband.plan import Plan, parse_hold
