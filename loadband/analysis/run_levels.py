@@ -24,7 +24,7 @@ from loadband.analysis.soak import drifts_of
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Step
 from loadband.analysis.workload import Meant, Workload
-from loadband.record import FailureClass
+from loadband.record import FailureClass, Status
 from loadband.slo import Limit
 
 TARGET_LOST = "target_lost"
@@ -198,7 +198,9 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
     grade = client_health.check_client(grade, numbers, data, context.files, limits)
     evidence = None
     if step.step == context.target_lost_step:
-        evidence = Evidence("outage", "the target went away and did not come back")
+        later = context.requests["started_at"] > data.hold.end
+        back = bool((later & (context.requests["status"] == Status.OK)).any())
+        evidence = Evidence("outage", f"the target went away{'' if back else ' and did not come back'}")
     elif not step.unfinished:
         evidence = outage_of(
             context.requests, data.hold, data.seconds, neighbours.next_asked, neighbours.e2e_p99_s,
