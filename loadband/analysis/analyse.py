@@ -24,8 +24,9 @@ from loadband.analysis.locust_stretches import SHORTEST_S, falls_of, held, reste
 from loadband.analysis.measure import TOKENS_AS_EVENTS, UNCOUNTED_SHARE
 from loadband.analysis.ramps import ramp_of_history, ramp_of_run, with_ramp
 from loadband.analysis.resumed import notes_on_parts
+from loadband.analysis.run_facts import sound_facts
 from loadband.analysis.run_files import RunFiles, read_file, read_run_files
-from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps, recovery_of_run
+from loadband.analysis.run_levels import TARGET_LOST, levels_of_run, missing_steps, recovery_of_run, recovery_step
 from loadband.analysis.searched import Search
 from loadband.analysis.table_file import read_table
 from loadband.analysis.thresholds import Thresholds
@@ -146,9 +147,13 @@ def analyse_locust(prefix: Path, slo: str | None, think_s: float | None, limits:
 
 
 def steps_beside(prefix: Path, notes: list[str]) -> tuple[Step, ...]:
-    """The steps of the run of ours whose files these are; empty of any other."""
+    """The steps of the run of ours whose files these are, but for one after too much load; empty of any other."""
     path = prefix.with_name(rundir.STEPS)
-    return steps_of(read_file(path, notes), None) if path.is_file() else ()
+    if not path.is_file():
+        return ()
+    told = rundir.read_run(path.parent) if path.with_name(rundir.RUN_JSON).is_file() else {}
+    apart = recovery_step(sound_facts(told)[0])
+    return tuple(step for step in steps_of(read_file(path, notes), None) if step.step != apart)
 
 
 def gap_name(requests: pd.DataFrame) -> tuple[str, list[str]]:

@@ -3,6 +3,7 @@
 Knows: the order in which windows, numbers and checks are put together. Must not know: the curve, printing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,12 +70,12 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
         steps = rests_of(course_of(seconds, requests), requests)
     context = _Context(
         files, requests, seconds, slo, limits, dict(files.run.get("timeouts") or {}),
-        _step_that_lost(files, tuple(step for step in steps if step.step != recovery_step(files))),
+        _step_that_lost(files, tuple(step for step in steps if step.step != recovery_step(files.run))),
         _scenarios(files), workload.meant_by(files.run, files.requests),
     )  # fmt: skip
     levels: list[Level] = []
     unlisted = _begin_of_missing(files)
-    apart = recovery_step(files)
+    apart = recovery_step(files.run)
     for place, step in enumerate(steps):
         if step.step == apart:
             continue
@@ -84,9 +85,9 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     return check_ladder(levels, limits)
 
 
-def recovery_step(files: RunFiles) -> float | None:
+def recovery_step(run: Mapping[str, Any]) -> float | None:
     """The step at which the load fell after too much of it: no level, since it begins with what was left over."""
-    step: float | None = (files.run.get("recovery") or {}).get("step")
+    step: float | None = (run.get("recovery") or {}).get("step")
     return step
 
 

@@ -43,6 +43,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return built
 
 
+def test_a_step_after_too_much_load_is_no_level(tmp_path: Path) -> None:
+    run = build_run(tmp_path / "run", BUILD, run={"recovery": {"step": 5, "after": 4}})
+    write_history(run)
+    assert [level.users for level in of_locust(run.path / "locust").verdict.levels] == [4, 8, 16, 32]
+
+
 @pytest.mark.parametrize("where", ["beside", "alone"])
 def test_the_levels_are_those_of_our_own_records(built: Built, where: str) -> None:
     """The same holds when the run's steps lie beside; else the same load, seen in other seconds."""
