@@ -107,7 +107,7 @@ def check_tokens(engine: Engine, prompts: tuple[str, ...], generated: str, at_on
     return means
 
 
-@pytest.mark.process
+@pytest.mark.vllm
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_llamacpp_counts_the_same_tokens(llamacpp: LlamaCpp, at_once: int) -> None:
     prompts = ("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total")
