@@ -12,17 +12,28 @@ rounds to either side, so near an edge the power decides. And a cell has six dec
 50 us, so `decode` lets the extreme's bucket speak for it.
 """
 
+import functools
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 GAMMA = 1.02
+
+_USUAL = 1e5
+"""Values between this and its inverse find their bucket in a table."""
 
 _NEAR_EDGE = 1e-6
 """Distance from a whole logarithm (in buckets) within which rounding may have chosen the wrong side."""
 
 _COARSE = 5e-5
 """Below this the six decimals of a cell are coarser than 1 %."""
+
+
+@functools.cache
+def _edges(gamma: float) -> tuple[list[float], int]:
+    """The rising upper edges gamma^i of the buckets of usual values, and the i of the first."""
+    reach = math.ceil(math.log(_USUAL) / math.log(gamma))
+    return [math.pow(gamma, i) for i in range(-reach, reach + 1)], -reach
 
 
 class Histogram:
@@ -77,10 +88,16 @@ class Histogram:
         self.total += total
         self.minimum = min(self.minimum, values[0])
         self.maximum = max(self.maximum, values[-1])
+        edges, lowest = _edges(self.gamma)
         at = bisect_right(values, 0.0)
         while at < len(values):
-            index = self._index(values[at])
-            behind = max(bisect_right(values, self._power(index), at), at + 1)
+            place = bisect_left(edges, values[at])
+            if 0 < place < len(edges):
+                index, edge = lowest + place, edges[place]
+            else:
+                index = self._index(values[at])
+                edge = self._power(index)
+            behind = max(bisect_right(values, edge, at), at + 1)
             self.buckets[index] = self.buckets.get(index, 0) + behind - at
             at = behind
 

@@ -3,6 +3,7 @@
 Knows: the columns of `requests.csv` and where each comes from. Must not know: sockets, Locust, files.
 """
 
+import functools
 from dataclasses import dataclass
 
 from loadband.load.degenerate import is_degenerate
@@ -18,6 +19,9 @@ BACKEND_HEADERS = (
     "x-instance-id",
 )  # fmt: skip
 """By which a router or gateway tells who answered; the first that is there."""
+
+SHORT = 100
+"""What is no longer than so many characters may come again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,15 @@ def _words(told: str | None, session: Session) -> str | None:
     """What a server told, fit for a report: short, without the key, and without half a surrogate pair."""
     if told is None:
         return None
-    return one_line(told, [session.key or ""]).encode(errors="replace").decode()
+    return (_fit_again if len(told) <= SHORT else _fit)(told, session.key or "")
+
+
+def _fit(told: str, key: str) -> str:
+    return one_line(told, [key]).encode(errors="replace").decode()
+
+
+_fit_again = functools.lru_cache(maxsize=256)(_fit)
+"""Finish reasons and models come with every answer."""
 
 
 def hidden_tokens(exchange: Exchange) -> int:

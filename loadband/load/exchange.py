@@ -166,10 +166,9 @@ class Exchange:
                 return
             patience = math.inf if answer.last_word else self.leave_at
             reads = reader.take(min(deadline, patience, now + PARSE_WITHIN_S))
-            for stamp, data in reads:
-                answer.feed(stamp, data)
+            answer.feed_all(*reads)
             reader.eager = not answer.is_stream or answer.done
-            if reader.ended and not reads:
+            if reader.ended and not reads.pieces:
                 break
         if answer.first_byte is None and reused:
             raise _StaleError

@@ -7,6 +7,8 @@ looked at, whether it comes in the same read or in a later one; the connection i
 trailers are bounded, for some never end.
 """
 
+import functools
+
 from geventhttpclient.response import HTTPParseError, HTTPResponse
 
 HEADER_CHARACTERS = 65536
@@ -33,6 +35,16 @@ class Response(HTTPResponse):
         """A header's value, of several the first; empty when there is none."""
         value = self.get(name) or ""
         return value if isinstance(value, str) else value[0]
+
+    @functools.cached_property
+    def chunked(self) -> bool:
+        """The body comes in chunks. Ask when all headers were read."""
+        return self.header("transfer-encoding").strip().lower() == "chunked"
+
+    @functools.cached_property
+    def has_length(self) -> bool:
+        """Neither chunks nor the connection's end say where the body ends. Ask when all headers were read."""
+        return not self.chunked and ("content-length" in self or "transfer-encoding" in self)
 
     def parse(self, data: bytes) -> str | None:
         """Take these bytes. What makes them no HTTP, or None."""

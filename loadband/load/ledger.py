@@ -77,7 +77,7 @@ class Ledger:
             self._count(now, scenario, record.status)
             self._deal(tokens, record, scenario, now)
         if record.status == Status.OK and not tokens.buffered:
-            self.observe("itl", tokens.gaps, record.step_end or 0, now, scenario)
+            self.observe("itl", tokens.ordered_gaps(), record.step_end or 0, now, scenario)
         self._records.append(record)
         if text is not None:
             self._texts.append([record.id, text, list(tokens.seconds.items())])

@@ -84,8 +84,8 @@ def varied(table: TokenTable, kind: str, piece: Piece, source: random.Random) ->
 def _fill(table: TokenTable, tokens: float, source: random.Random) -> tuple[str, int]:
     """Single words of together at most so many tokens; at least one when nothing else was written."""
     text, cost = "", 0
-    while fitting := [word for word, price in table.words if price <= tokens - cost][:64]:
-        word = source.choice(fitting)
+    while fitting := table.fitting(tokens - cost):
+        word, price = source.choice(fitting)
         text += word
-        cost += next(price for each, price in table.words if each == word)
+        cost += price
     return (text, cost) if text else tuple(table.words[0])

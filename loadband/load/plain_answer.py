@@ -15,6 +15,17 @@ BODY_BYTES = 65536
 WHOLE_BYTES = 16_777_216
 """How much is kept of an answer that was asked for in one piece."""
 
+STREAM_BEGINNINGS = (b"data:", b"event:", b"retry:", b"id:", b":")
+"""A body that begins so is a stream of events, whatever its content type says."""
+
+
+def begins_as_events(body: bytes) -> bool | None:
+    """Whether a body's beginning is that of server-sent events; None while it is too short to tell."""
+    head = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:6]
+    if head.startswith(STREAM_BEGINNINGS):
+        return True
+    return None if any(beginning.startswith(head) for beginning in STREAM_BEGINNINGS) else False
+
 
 class Body:
     """A body that is no stream of events, as far as it is kept."""

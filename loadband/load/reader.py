@@ -1,21 +1,26 @@
-"""Reads a socket: stamps each read as it returns and hands over `(stamp, bytes)` pairs.
+"""Reads a socket: stamps each read as it returns and hands over stamps and bytes.
 
 Knows: sockets, TLS, the event loop. Must not know: HTTP, server-sent events, tokens, time-outs.
 
 A libev callback reads, stamps and appends; nothing is parsed between a read and its stamp, and the request's
 greenlet is woken only when there is reason to parse: the bytes look like the end of a stream, the connection
 ended, a buffer is full, or the caller's deadline passed. `looks like` is a hint: the same bytes occur in headers
-(llama.cpp's `max=100`), so the caller's parser decides. A faster reader replaces this module alone.
+(llama.cpp's `max=100`), so the caller's parser decides. Greenlets wake one at a time, and all sockets that are
+readable are read before each: what a request's end costs must not make the others' tokens late. A faster reader
+replaces this module alone.
 """
 
 import socket
 import ssl
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import gevent
 import gevent.socket
 from gevent.hub import Waiter
+
+from loadband.load.turns import turns
 
 READ_BYTES = 65536
 WAITING_BYTES = 262144
@@ -25,19 +30,30 @@ ENDINGS = (b"0\r\n\r\n", b"[DONE]\n\n", b"[DONE]\n\n\r\n", b"[DONE]\r\n\r\n", b"
 
 LONGEST_ENDING = max(map(len, ENDINGS))
 
-Read = tuple[float, bytes]
-"""Monotonic stamp of the moment the read returned, and its bytes."""
+
+class Reads(NamedTuple):
+    """Reads of one connection, oldest first: two lists of one length, so that a read costs no object of its own."""
+
+    stamps: list[float]
+    """Monotonic stamp of the moment each read returned."""
+    pieces: list[bytes]
+    """What each read brought, never empty."""
 
 
 class Reader:
     """The reads of one connection, from construction until `close`."""
 
-    __slots__ = ("_clock", "_reads", "_receive", "_waiter", "_waiting", "_watcher", "eager", "ended", "error", "last")
+    __slots__ = (
+        "_clock", "_newest", "_pieces", "_receive", "_stamps", "_turns", "_waiter", "_waiting", "_watcher",
+        "eager", "ended", "error",
+    )  # fmt: skip
 
     def __init__(self, sock: gevent.socket.socket, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._receive = _receiver(sock)
-        self._reads: list[Read] = []
+        self._stamps: list[float] = []
+        self._pieces: list[bytes] = []
+        self._newest: float | None = None
         self._waiting = 0
         self._waiter: Waiter[None] | None = None
         self.eager = True
@@ -45,15 +61,19 @@ class Reader:
         self.ended = False
         """The peer closed the connection, or it broke (then `error` says how)."""
         self.error: OSError | None = None
-        self.last: float | None = None
-        """Stamp of the newest read."""
+        self._turns = turns()
         self._watcher = gevent.get_hub().loop.io(sock.fileno(), 1)
         self._watcher.start(self._readable)
+
+    @property
+    def last(self) -> float | None:
+        """Stamp of the newest read."""
+        return self._stamps[-1] if self._stamps else self._newest
 
     def _readable(self) -> None:
         """Called by the event loop: read once, stamp, keep."""
         try:
-            data = self._receive()
+            data = self._receive(READ_BYTES)
         except (BlockingIOError, InterruptedError, ssl.SSLWantReadError):
             return
         except OSError as error:
@@ -63,35 +83,37 @@ class Reader:
         if not data:
             self.ended = True
             self._watcher.stop()
-            self._wake()
+            self._turns.wait_for(self._wake)
             return
-        self.last = stamp
-        self._reads.append((stamp, data))
+        self._stamps.append(stamp)
+        self._pieces.append(data)
         self._waiting += len(data)
         if self._waiting >= WAITING_BYTES:
             self._watcher.stop()
-            self._wake()
-        elif self.eager or self._looks_ended(data):
-            self._wake()
+            self._turns.wait_for(self._wake)
+        elif self.eager or data.endswith(ENDINGS) or (len(data) < LONGEST_ENDING and self._looks_ended()):
+            self._turns.wait_for(self._wake)
 
-    def _looks_ended(self, data: bytes) -> bool:
-        if len(data) < LONGEST_ENDING and len(self._reads) > 1:
-            data = b"".join(piece for _, piece in self._reads[-LONGEST_ENDING:])
-        return data.endswith(ENDINGS)
+    def _looks_ended(self) -> bool:
+        """Whether the reads together end as a stream does, the last one alone being too short to tell."""
+        return b"".join(self._pieces[-LONGEST_ENDING:]).endswith(ENDINGS)
 
     def _wake(self) -> None:
+        """Let the caller have what there is, if it waits."""
         if self._waiter is not None:
             waiter, self._waiter = self._waiter, None
             waiter.switch(None)
 
-    def take(self, until: float) -> list[Read]:
+    def take(self, until: float) -> Reads:
         """Wait for reads until the monotonic moment `until` at the latest, and hand over all there are, oldest first.
 
         Empty when `until` passed, or when the connection ended and everything was taken.
         """
-        if not (self.ended or (self.eager and self._reads)):
+        if not (self.ended or (self.eager and self._pieces)):
             self._wait(until)
-        reads, self._reads = self._reads, []
+        self._newest = self.last
+        reads = Reads(self._stamps, self._pieces)
+        self._stamps, self._pieces = [], []
         if self._waiting >= WAITING_BYTES and not self.ended:
             self._watcher.start(self._readable)
         self._waiting = 0
@@ -101,7 +123,7 @@ class Reader:
         delay = until - self._clock()
         waiter = self._waiter = Waiter()
         timer = gevent.get_hub().loop.timer(max(delay, 0.0))
-        timer.start(self._wake)
+        timer.start(self._turns.wait_for, self._wake)
         try:
             waiter.get()
         finally:
@@ -121,19 +143,21 @@ def raw_socket(sock: gevent.socket.socket) -> socket.socket:
     return raw
 
 
-def _receiver(sock: gevent.socket.socket) -> Callable[[], bytes]:
-    """A function that reads what is there without blocking: b"" at the end, BlockingIOError or SSLWantReadError."""
+def _receiver(sock: gevent.socket.socket) -> Callable[[int], bytes]:
+    """A function that reads what is there, up to so many bytes at once, without blocking.
+
+    b"" at the end; raises BlockingIOError or SSLWantReadError where nothing is there.
+    """
     tls = getattr(sock, "_sslobj", None)
     if tls is None:
-        receive = raw_socket(sock).recv
-        return lambda: receive(READ_BYTES)
+        return raw_socket(sock).recv
 
-    def receive_tls() -> bytes:
-        data: bytes = tls.read(READ_BYTES)
+    def receive_tls(limit: int) -> bytes:
+        data: bytes = tls.read(limit)
         # One arrival may hold several TLS records; what OpenSSL holds back would not wake the watcher again.
-        while data and len(data) < READ_BYTES:
+        while data and len(data) < limit:
             try:
-                more = tls.read(READ_BYTES)
+                more = tls.read(limit)
             except ssl.SSLWantReadError:
                 break
             if not more:
@@ -141,9 +165,9 @@ def _receiver(sock: gevent.socket.socket) -> Callable[[], bytes]:
             data += more
         return data
 
-    def receive_or_end() -> bytes:
+    def receive_or_end(limit: int) -> bytes:
         try:
-            return receive_tls()
+            return receive_tls(limit)
         except ssl.SSLZeroReturnError:
             return b""
         except ssl.SSLEOFError as error:

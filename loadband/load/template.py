@@ -10,7 +10,8 @@ neither a line's end nor an unescaped quote can stand in a JSON string: the gram
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 import orjson
 
@@ -25,25 +26,32 @@ PROBE = "another text, to see what becomes of it"
 class EventTemplate:
     """The bytes around the text in one stream's events; none at first."""
 
-    __slots__ = ("_after", "_around", "_before", "_in_vain", "_read", "visible")
+    __slots__ = ("_after", "_before", "_in_vain", "_read", "visible")
 
     def __init__(self, read: Callable[[bytes], Chunk | None]) -> None:
         """`read`: what a piece says that is one whole event; None of any other."""
         self._read = read
         self._before = self._after = b""
-        self._around = 0
         self._in_vain = 0
         self.visible = True
         """The text is answer text, else reasoning."""
+
+    @property
+    def around(self) -> tuple[bytes, bytes]:
+        """The bytes before and after the text; both empty as long as none are known."""
+        return self._before, self._after
 
     def text_of(self, data: bytes) -> str | None:
         """The text of an event of this shape, never empty; None of any other piece."""
         if not self._before or not data.startswith(self._before) or not data.endswith(self._after):
             return None
-        if len(data) <= self._around:
+        if len(data) <= len(self._before) + len(self._after):
             return None
+        return self.read(data[len(self._before) : -len(self._after)])
+
+    def read(self, literal: bytes) -> str | None:
+        """The text that these bytes between the quotes are, never empty; None when they are no JSON string."""
         try:
-            literal = data[len(self._before) : -len(self._after)]
             text = literal.decode()
             if '"' in text or "\\" in text or not text.isprintable():
                 text = orjson.loads(b'"%b"' % literal)  # fails unless the quotes around it are the string's own
@@ -51,6 +59,18 @@ class EventTemplate:
             return None
         self._in_vain = 0
         return text or None
+
+    def read_all(self, literals: Sequence[bytes]) -> list[str]:
+        """As `read` of each one, none of them empty, up to the first that is None."""
+        try:
+            texts = [literal.decode() for literal in literals]
+        except UnicodeDecodeError:
+            texts = []
+        together = "".join(texts)
+        if '"' not in together and "\\" not in together and together.isprintable() and texts:
+            self._in_vain = 0
+            return texts
+        return list(takewhile(bool, map(self.read, literals)))  # type: ignore[arg-type]
 
     def learn(self, data: bytes, chunk: Chunk) -> None:
         """Take the shape of a piece that is one event, read as `chunk`, if it holds text and nothing else."""
@@ -70,7 +90,6 @@ class EventTemplate:
         self._in_vain += 1
         if self._read(before + PROBE.encode() + after) == _saying(PROBE, model, visible=visible):
             self._before, self._after, self.visible = before, after, visible
-            self._around = len(before) + len(after)
 
 
 def _saying(text: str, model: str | None, *, visible: bool) -> Chunk:

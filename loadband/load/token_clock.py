@@ -6,9 +6,12 @@ Events that share one read are one moment: they make no gap. Memory: one number 
 """
 
 import math
+import operator
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from loadband.record import BUFFERED_EVENTS, spread
 
@@ -42,6 +45,7 @@ class TokenClock:
         "_crowded",
         "_crowded_now",
         "_first_answer",
+        "_ordered",
         "_start",
         "_wall_offset",
         "events",
@@ -63,6 +67,7 @@ class TokenClock:
         self.events = 0
         self.gaps = array("d")
         """Seconds between reads that brought generated events."""
+        self._ordered: Sequence[float] = ()
         self.seconds: dict[int, int] = {}
         """Unix second -> generated events that arrived in it."""
 
@@ -80,8 +85,35 @@ class TokenClock:
         if answer and self._first_answer is None:
             self._first_answer = stamp
         self.last = stamp
-        second = math.floor(stamp + self._wall_offset)
+        second = self._second(stamp)
         self.seconds[second] = self.seconds.get(second, 0) + 1
+
+    def generated_apart(self, stamps: Sequence[float], *, answer: bool) -> None:
+        """Generated events of so many reads, one each, in order: as `generated` of each one, and faster."""
+        if self.last is None or len(stamps) == 1:
+            self.generated(stamps[0], answer=answer)
+            stamps = stamps[1:]
+        gaps = list(map(operator.sub, stamps, chain((self.last,), stamps)))
+        if 0.0 in gaps or not gaps:
+            for stamp in stamps:
+                self.generated(stamp, answer=answer)
+            return
+        self.gaps.extend(gaps)
+        self._crowded_now = False
+        if answer and self._first_answer is None:
+            self._first_answer = stamps[0]
+        self.events += len(gaps)
+        self.last = stamps[-1]
+        at = 0
+        while at < len(stamps):
+            second = self._second(stamps[at])
+            after = bisect_right(stamps, second, at, key=self._second)
+            self.seconds[second] = self.seconds.get(second, 0) + after - at
+            at = after
+
+    def _second(self, stamp: float) -> int:
+        """The Unix second that a stamp lies in."""
+        return math.floor(stamp + self._wall_offset)
 
     def ended(self, stamp: float) -> None:
         """The end of an answer in one piece: nobody knows when its tokens were generated."""
@@ -89,7 +121,7 @@ class TokenClock:
 
     def timing(self) -> Timing:
         """The stream's times so far."""
-        gaps = sorted(self.gaps)
+        gaps = self.ordered_gaps()
         return Timing(
             ttft_s=self._since_start(self.first),
             ttfa_s=self._since_start(self._first_answer),
@@ -101,6 +133,12 @@ class TokenClock:
             bursty=self._crowded > BURSTY_SHARE * (len(gaps) + 1),
             buffered=self.buffered,
         )
+
+    def ordered_gaps(self) -> Sequence[float]:
+        """The gaps so far, rising."""
+        if len(self._ordered) != len(self.gaps):
+            self._ordered = sorted(self.gaps)
+        return self._ordered
 
     @property
     def buffered(self) -> bool:

@@ -10,6 +10,7 @@ before it. A table of all pools has some 35 thousand numbers.
 
 import functools
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,9 @@ USUAL_TOKENS_PER_CHARACTER = {"chat": 0.22, "zh": 0.7, "code": 0.28, "document":
 
 NONCE_WORDS = 256
 """A nonce draws from so many words, the cheapest: eight bits a word."""
+
+FITTING = 64
+"""The last tokens of a text are filled with one of so many words each."""
 
 _WORD = re.compile(r" [a-z]{3,9}")
 _SHAPED = re.compile(r" ([A-Z]?)[a-z]{3,}([,.;:]?)|([，、；：])[\u4e00-\u9fff]+")
@@ -88,6 +92,7 @@ class TokenTable:
     """`[word, tokens]` with the space before it, the cheapest first: nonces and the last tokens of a text."""
     exact: bool = True
     """Every unit was counted; where only their sums were, none may stand for another."""
+    _prices: list[float] = field(default_factory=list)
     _pieces: dict[str, tuple[Piece, ...]] = field(default_factory=dict)
     _exchanges: dict[str, dict[Any, list[Unit]]] = field(default_factory=dict)
 
@@ -100,6 +105,12 @@ class TokenTable:
         if kind not in self._pieces:
             self._pieces[kind] = tuple(_piece(kind, *entry) for entry in self.kinds[kind])
         return self._pieces[kind]
+
+    def fitting(self, tokens: float) -> Sequence[Sequence[Any]]:
+        """The words of at most so many tokens, the cheapest `FITTING` of them."""
+        if not self._prices:
+            self._prices = [price for _, price in self.words[:FITTING]]
+        return self.words[: bisect_right(self._prices, tokens)]
 
     def rate(self, kind: str) -> float:
         """Tokens per character of a kind, or what is usual where it was not counted."""

@@ -23,6 +23,7 @@ from loadband.load.prompts import Nonce, Prompt
 from loadband.load.request import whole_request
 from loadband.load.scenario_options import FOR_ALL, ScenarioOptions
 from loadband.load.session import Session, StepMark
+from loadband.load.turns import turns
 from loadband.record import FailureClass, Record, Status
 
 BACK_OFF_S = 0.5
@@ -119,6 +120,7 @@ class ModelUser(User):
     @task
     def next_conversation(self) -> None:
         """Locust asks for the next piece of work."""
+        turns().take()
         self.conversations += 1
         self.converse(self.session.book.source(self.number, self.conversations))
 
@@ -201,7 +203,8 @@ class ModelUser(User):
             while (left := self.arrival.planned - self.session.wall()) > 0:
                 gevent.sleep(left)
             return
-        gevent.sleep(max(self._due - time.perf_counter(), 0.0))
+        if (left := self._due - time.perf_counter()) > 0:
+            gevent.sleep(left)
         self.thought = None if self._since is None else time.perf_counter() - self._since
 
     def _back_off(self, record: Record) -> None:

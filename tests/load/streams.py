@@ -66,16 +66,29 @@ class Fed:
     """An answer and its clock, request start at 0."""
 
     def __init__(self, dialect: Dialect | None = None, echo: str = "") -> None:
+        self._dialect, self._echo = dialect, echo
         self.clock = TokenClock(0.0)
         self.answer = Answer(dialect or OpenAIChat(), self.clock, echo)
 
     def feed(self, reads: Iterable[tuple[float, bytes]]) -> "Fed":
-        """Reads as (milliseconds, bytes), then the end; no further than the answer's own end."""
-        for at, data in reads:
+        """Reads as (milliseconds, bytes), then the end; no further than the answer's own end.
+
+        All at once they must say the same as one by one.
+        """
+        at_once = [(at / 1000, data) for at, data in reads]
+        for stamp, data in at_once:
             if self.answer.complete:
                 break
-            self.answer.feed(at / 1000, data)
+            self.answer.feed(stamp, data)
         self.answer.finish()
+        together = Fed(self._dialect, self._echo)
+        together.answer.feed_all([stamp for stamp, _ in at_once], [data for _, data in at_once])
+        together.answer.finish()
+        assert together.outcome() == self.outcome()
+        assert together.answer.text == self.answer.text
+        assert together.answer.thoughts == self.answer.thoughts
+        assert together.clock.timing() == self.clock.timing()
+        assert together.clock.seconds == self.clock.seconds
         return self
 
     @property

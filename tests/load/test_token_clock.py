@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate, cycle
 
 import pytest
 from hypothesis import given
@@ -182,3 +183,25 @@ def test_nearest_rank() -> None:
     assert nearest_rank([float(n) for n in range(1, 21)], 95) == 19.0
     assert nearest_rank([float(n) for n in range(1, 1001)], 99) == 990.0
     assert nearest_rank([float(n) for n in range(1, 21)], 100) == 20.0
+
+
+@given(
+    st.lists(st.floats(0, 0.7), min_size=1, max_size=40),
+    st.lists(st.integers(1, 10), min_size=1, max_size=10),
+    st.booleans(),
+)
+def test_events_apart_count_as_one_by_one(gaps: list[float], sizes: list[int], answer: bool) -> None:
+    """Also where two reads have one stamp, and over the ends of seconds."""
+    stamps = [5.0 + at for at in accumulate(gaps)]
+    single, grouped = TokenClock(5.0, 1000.3), TokenClock(5.0, 1000.3)
+    for stamp in stamps:
+        single.generated(stamp, answer=answer)
+    at = 0
+    for size in cycle(sizes):
+        if at >= len(stamps):
+            break
+        grouped.generated_apart(stamps[at : at + size], answer=answer)
+        at += size
+    assert grouped.timing() == single.timing()
+    assert grouped.seconds == single.seconds
+    assert list(grouped.gaps) == list(single.gaps)
