@@ -140,11 +140,11 @@ class Conductor:
         if ladder.current is not None and ladder.current is not before:
             self._next_pass(ladder.current.repeat)
             self._send(STEP, asdict(mark_of(ladder.current, action.spread_s)))
-        elif ladder.current is not None and ladder.current.hold_from == now:
-            self.pen.tally.begin(now)
-            self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         elif ladder.phase != phase and ladder.phase == Phase.WARMUP:
             self._send(STEP, asdict(warmup_mark(ladder, action.users, now)))
+        if ladder.current is not None and ladder.current.hold_from == now:
+            self.pen.tally.begin(now)
+            self._write(functools.partial(self.pen.write_step, ladder.current.row()))  # a kill must not lose the hold
         self._look_after(now, ladder.current)
         if action.gate_open != self._gate_open:
             self._move_gate(action.gate_open)

@@ -33,7 +33,7 @@ def test_a_killed_run_is_resumed_without_repeating_what_is_whole(tmp_path: Path)
     with serving(small(base_ms=20.0, max_num_seqs=16)) as server:
         words = [
             "--headless", "-H", f"http://127.0.0.1:{server.port}", "--steps", "1,2,4,6,8", "--hold", "1s", "--settle",
-            "0s", "--warmup", "0s", "--think-time", "0", "--max-tokens", "10-80", "--prompt-tokens", "20-60",
+            "0s", "--warmup", "1s", "--think-time", "0", "--max-tokens", "10-80", "--prompt-tokens", "20-60",
             "--no-doctor", "--run-dir", str(path),
         ]  # fmt: skip
         first = start(words)
@@ -56,6 +56,7 @@ def test_a_killed_run_is_resumed_without_repeating_what_is_whole(tmp_path: Path)
     assert len({row["id"] for row in rows}) == len(rows)
     assert files.total("started") == len(rows) == sum(files.statuses.values())
     assert files.total("ok") == files.statuses["ok"]
+    assert all(level["seconds"] for level in files.run["held"]), "also of a level whose users were there before it"
     (part,) = files.run["resumed"]
     assert (files.run["how"], part["was"], part["lost"]) == ("plan", None, files.statuses["lost"])
     assert part["levels"] in (1, 2), "a level whose last requests were in flight is not whole"
