@@ -56,8 +56,9 @@ HISTOGRAMS = "histograms.csv"
 STEPS = "steps.csv"
 WORKERS = "workers.csv"
 TEXTS = "texts.jsonl"
-"""Answers that the server did not count, until a tokenizer has: lines of `id text seconds`, in the order of their
-records, `seconds` a list of pairs (Unix second, events). There only with `--tokenizer`, and removed when counted."""
+"""Answers that the server did not count, until a tokenizer has: lines of `id started_at text seconds`, in the order of
+their records; `started_at` as in `requests.csv`, for a run that was resumed has ids twice; `seconds` a list of pairs
+(Unix second, events). There only with `--tokenizer`, and removed when counted."""
 LOCUST_PREFIX = "locust"
 REPORT = "report"
 

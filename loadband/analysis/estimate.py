@@ -44,7 +44,8 @@ NO_COUNTERS = frozenset({"second", "scenario", "users", "in_flight"})
 class Counted(NamedTuple):
     """One answer's count."""
 
-    id: str
+    key: tuple[str, str]
+    """Id and start of its request, as in `requests.csv`: a run that was resumed has ids twice."""
     tokens: int
     seconds: dict[int, int]
     """Unix second -> events that arrived in it."""
@@ -95,12 +96,12 @@ def _whole_lines(file: TextIO) -> Iterator[str]:
 
 def _counted(texts: Path, count: Count) -> Iterator[Counted]:
     """Each text that waits, counted, in order."""
-    batch: list[tuple[str, str, dict[int, int]]] = []
+    batch: list[tuple[tuple[str, str], str, dict[int, int]]] = []
     size = 0
     with texts.open(encoding="utf-8", newline="\n") as file:
         for line in _whole_lines(file):
             told = json.loads(line)
-            batch.append((told["id"], told["text"], dict(told["seconds"])))
+            batch.append(((told["id"], told["started_at"]), told["text"], dict(told["seconds"])))
             size += len(told["text"])
             if len(batch) >= BATCH_TEXTS or size >= BATCH_CHARACTERS:
                 yield from _of_batch(batch, count)
@@ -108,10 +109,10 @@ def _counted(texts: Path, count: Count) -> Iterator[Counted]:
     yield from _of_batch(batch, count)
 
 
-def _of_batch(batch: list[tuple[str, str, dict[int, int]]], count: Count) -> Iterator[Counted]:
+def _of_batch(batch: list[tuple[tuple[str, str], str, dict[int, int]]], count: Count) -> Iterator[Counted]:
     numbers = count([text for _, text, _ in batch]) if batch else []
-    for (name, _, seconds), tokens in zip(batch, numbers, strict=True):
-        yield Counted(name, tokens, seconds)
+    for (key, _, seconds), tokens in zip(batch, numbers, strict=True):
+        yield Counted(key, tokens, seconds)
 
 
 def _write_requests(old: Path, counted: Iterator[Counted], changes: Changes, new: Any) -> int:
@@ -124,7 +125,7 @@ def _write_requests(old: Path, counted: Iterator[Counted], changes: Changes, new
         new.writerow(header)
         for cells in rows:
             row = dict(zip(header, cells, strict=False))
-            if following is not None and row.get("id") == following.id:
+            if following is not None and (row.get("id"), row.get("started_at")) == following.key:
                 if following.tokens and row["status"] in _COLUMN:
                     _book(row, following, changes)
                     answers += 1

@@ -53,7 +53,7 @@ class Ledger:
         self._histograms: dict[tuple[int, int, str, str], Histogram] = {}
         self._records: list[Record] = []
         self._texts: list[list[Any]] = []
-        """Id, text, and its events by second, of answers that nobody has counted."""
+        """Id, start, text, and its events by second, of answers that nobody has counted."""
         self._open: dict[str, Open] = {}
         self.in_flight = 0
         """Requests open now."""
@@ -80,7 +80,7 @@ class Ledger:
             self.observe("itl", tokens.ordered_gaps(), record.step_end or 0, now, scenario)
         self._records.append(record)
         if text is not None:
-            self._texts.append([record.id, text, list(tokens.seconds.items())])
+            self._texts.append([record.id, record.started_at, text, list(tokens.seconds.items())])
 
     def observe(self, metric: str, values: Iterable[float], step: int, second: int, scenario: str = "") -> None:
         """Add values to the histogram of a metric, step, second and scenario."""

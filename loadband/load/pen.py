@@ -118,8 +118,9 @@ class Pen:
         worker.open = report["open"]
         worker.heard_at = self._now = now
         self._write_records(report["records"])
-        for name, text, seconds in report["texts"]:
-            self._directory.append_line(rundir.TEXTS, {"id": name, "text": text, "seconds": seconds})
+        for name, started_at, text, seconds in report["texts"]:
+            line = {"id": name, "started_at": rundir.cell(started_at), "text": text, "seconds": seconds}
+            self._directory.append_line(rundir.TEXTS, line)
         for row in report["counters"]:
             self.totals.started += row[2]
             self._tokens[row[0]] += row[2 + _OK] + row[2 + _CUT]

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from loadband.analysis.estimate import count_waiting
 from loadband.analysis.run_files import read_run_files
 from loadband.errors import UsageError
 from loadband.record import Record, TokenSource, spread
-from loadband.rundir import REQUESTS, SECONDS, TEXTS, read_run
+from loadband.rundir import REQUESTS, SECONDS, TEXTS, cell, read_run
 from reports.__main__ import main
 from tests.analysis.build_run import EPOCH, Build, build_run
 from tests.analysis.make_levels import LIMITS
@@ -47,14 +48,19 @@ def seconds_of(record: Record) -> Counter[int]:
     return Counter(int(first + event * gap) for event in range(events))
 
 
+def line_of(record: Record, text: str, seconds: list[tuple[int, int]]) -> dict[str, Any]:
+    """A line of `texts.jsonl`."""
+    return {"id": record.id, "started_at": cell(record.started_at), "text": text, "seconds": seconds}
+
+
 def waiting(path: Path) -> tuple[Path, list[Record]]:
     """A run whose answers wait to be counted: `PER_EVENT` words an event."""
     built = build_run(path / "run", BUILD, change=uncounted)
     with (built.path / TEXTS).open("w") as file:
         for record in built.records:
             if record.status in ("ok", "cut") and record.output_tokens:
-                line = {"id": record.id, "text": "so " * PER_EVENT * record.output_tokens,
-                        "seconds": list(seconds_of(record).items())}  # fmt: skip
+                text = "so " * PER_EVENT * record.output_tokens
+                line = line_of(record, text, list(seconds_of(record).items()))
                 file.write(json.dumps(line) + "\n")
     return built.path, built.records
 
@@ -135,8 +141,9 @@ def test_an_answer_in_one_piece_is_booked_at_its_end_and_a_lump_is_called_one(tm
 
     built = build_run(tmp_path / "run", BUILD, levels=(1,), change=changed)
     whole, lump = (next(r for r in built.records if r.id.endswith(end)) for end in ("-1", "-2"))
-    lines = [{"id": whole.id, "text": "one two three", "seconds": []},
-             {"id": lump.id, "text": "a b c d e f g h i", "seconds": [[int(lump.started_at), 1]]}]  # fmt: skip
+    lines = [
+        line_of(whole, "one two three", []), line_of(lump, "a b c d e f g h i", [(int(lump.started_at), 1)]),
+    ]  # fmt: skip
     (built.path / TEXTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     before = total(built.path)
     assert count_waiting(built.path, words, "t") == 2
@@ -146,7 +153,7 @@ def test_an_answer_in_one_piece_is_booked_at_its_end_and_a_lump_is_called_one(tm
     assert rows.loc[lump.id, "flags"] == "buffered"
 
 
-@pytest.mark.parametrize("line", ["no json\n", "{}\n", '{"id":"w1-1","text":7,"seconds":[]}\n'])
+@pytest.mark.parametrize("line", ["no json\n", "{}\n", '{"id":"w1-1","started_at":"1","text":7,"seconds":[]}\n'])
 def test_damaged_texts_are_one_sentence_and_change_nothing(tmp_path: Path, line: str) -> None:
     path, _ = waiting(tmp_path)
     before = {each.name: each.read_bytes() for each in path.iterdir()}
@@ -170,3 +177,18 @@ def test_tokens_are_spread_whole(tokens: int, seconds: dict[int, int]) -> None:
     assert sum(dealt.values()) == (tokens if seconds else 0)
     assert set(dealt) <= set(seconds)
     assert all(share > 0 for share in dealt.values())
+
+
+def test_a_run_that_was_resumed_has_ids_twice_and_each_text_finds_its_own(tmp_path: Path) -> None:
+    """The first part ended with its answers counted by the server; the second begins its ids anew."""
+    built = build_run(tmp_path / "run", BUILD, levels=(1,), change=uncounted)
+    lines = (built.path / REQUESTS).read_text().splitlines(keepends=True)
+    again = lines[1].split(",")
+    place = lines[0].rstrip("\n").split(",").index("started_at")
+    again[place] = cell(float(again[place]) + 1000.0)
+    (built.path / REQUESTS).write_text("".join([*lines, ",".join(again)]))
+    told = {"id": again[0], "started_at": again[place], "text": "one two three", "seconds": []}
+    (built.path / TEXTS).write_text(json.dumps(told) + "\n")
+    assert count_waiting(built.path, words, "t") == 1
+    counted = read_run_files(built.path).requests
+    assert list(counted["token_source"] == TokenSource.ESTIMATED) == [False] * (len(lines) - 1) + [True]

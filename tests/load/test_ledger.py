@@ -244,5 +244,5 @@ def test_a_text_to_be_counted_is_told_once_with_the_seconds_of_its_events() -> N
     ledger = Ledger(Wall())
     ledger.begin(opened())
     ledger.end(record(output_tokens=3), tokens_at(1000.5, 1000.6, 1001.2), "a text")
-    assert ledger.take()["texts"] == [["w0-1", "a text", [(1000, 2), (1001, 1)]]]
+    assert ledger.take()["texts"] == [["w0-1", 1000.0, "a text", [(1000, 2), (1001, 1)]]]
     assert ledger.take()["texts"] == []

@@ -172,6 +172,6 @@ def test_texts_to_be_counted_wait_in_a_file_of_their_own_that_is_there_only_then
     pen.absorb(report(), 1001.0)
     assert not (tmp_path / "run" / TEXTS).exists()
     text = "two\nlines,\u2028and \u4e2d"
-    pen.absorb(report(records=ended(record()), texts=[["w0-1", text, [[1000, 2]]]]), 1002.0)
+    pen.absorb(report(records=ended(record()), texts=[["w0-1", 1000.25, text, [[1000, 2]]]]), 1002.0)
     (line,) = (tmp_path / "run" / TEXTS).read_text(encoding="utf-8").splitlines()
-    assert json.loads(line) == {"id": "w0-1", "text": text, "seconds": [[1000, 2]]}
+    assert json.loads(line) == {"id": "w0-1", "started_at": "1000.25", "text": text, "seconds": [[1000, 2]]}
