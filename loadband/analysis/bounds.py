@@ -9,9 +9,13 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 Z95 = 1.6448536269514722
 """One-sided 95 % quantile of the normal distribution."""
+
+MOST_ONE_SIDED = 0.02
+"""Share of the replicates on the emptier side, at least: fewer are a matter of chance among 200."""
 
 
 def wilson(events: float, n: float, z: float = Z95) -> tuple[float, float]:
@@ -54,9 +58,26 @@ def percentile(values: NDArray[np.float64], percent: float) -> float | None:
 
 def middle_90(values: NDArray[np.float64]) -> tuple[float, float]:
     """From the 5 % to the 95 % quantile; both are values that are there, infinite ones too."""
+    return _between(values, 0.05, 0.95)
+
+
+def unbiased_90(value: float, replicates: NDArray[np.float64]) -> tuple[float, float]:
+    """The 5-95 % interval of a value whose replicates lie more to one side of it than to the other.
+
+    Noise moved the measured value as it moves the replicates from there: so much further to the other side the truth is
+    to be looked for. Replicates equal to the value count to both sides. Reference: B. Efron, JASA 82 (1987) 171 (BC).
+    """
+    same = max(abs(value), 1.0) * 1e-9
+    below = (float((replicates < value - same).mean()) + float((replicates <= value + same).mean())) / 2
+    shift = 2 * float(ndtri(min(max(below, MOST_ONE_SIDED), 1 - MOST_ONE_SIDED)))
+    return _between(replicates, float(ndtr(shift - Z95)), float(ndtr(shift + Z95)))
+
+
+def _between(values: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+    """Two quantiles; both are values that are there, infinite ones too."""
     ordered = np.sort(values)
     last = ordered.size - 1
-    return float(ordered[math.floor(0.05 * last)]), float(ordered[math.ceil(0.95 * last)])
+    return float(ordered[math.floor(low * last)]), float(ordered[math.ceil(high * last)])
 
 
 def mean(values: NDArray[np.float64]) -> float | None:

@@ -7,8 +7,11 @@ interval, so that of an edge holds both. *Support*: the share of replicates that
 `support` that answer is not established. A value within whose grid a hold was too short has no interval.
 
 Knows: statuses, quantiles. Must not know: where noise comes from (`replicates`), how an interval is worded.
-Failure modes. Bootstrap intervals of an argmax are good where the maximum is sharp and may be too narrow where it is
-flat. The failure point has no interval but its bracket.
+Failure modes. Where the maximum is flat the noisiest of many levels wins, so P_max is measured too high and the band
+too narrow (the winner's curse); replicates add the same once more. So the 5-95 % of the replicates is joined with
+Efron's bias-corrected interval, which moves by that much to the other side: on a broad top with 3 % noise the lower
+edge's interval so holds in nine tests of ten instead of seven; a sharp one has no bias and keeps its own. The failure
+point has no interval but its bracket.
 """
 
 import math
@@ -18,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loadband.analysis.bounds import middle_90
+from loadband.analysis.bounds import middle_90, unbiased_90
 from loadband.analysis.curve import Curve
 from loadband.analysis.monotone import Floats
 from loadband.analysis.reach import Bounds
@@ -160,8 +163,11 @@ class _Same:
 
 def ends_of(value: float, replicates: Sequence[float]) -> Ends:
     """The noise interval of a value, which it is in itself; the value alone without replicates."""
-    low, high = middle_90(np.array(replicates)) if replicates else (value, value)
-    return min(low, value), max(high, value)
+    if not replicates:
+        return value, value
+    drawn = np.array(replicates)
+    ends = (value, *middle_90(drawn), *unbiased_90(value, drawn))
+    return min(ends), max(ends)
 
 
 class _Seen:

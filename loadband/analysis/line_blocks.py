@@ -62,7 +62,7 @@ def read_lines(path: Path, columns: Sequence[str]) -> Lines:
 
 
 def check_memory(path: Path) -> None:
-    """Raise UsageError for a file that this machine cannot hold."""
+    """Raise UsageError for a file that this machine cannot hold, OSError when it cannot be asked for."""
     size = path.stat().st_size
     if size <= SMALL:
         return

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from loadband import rundir
 from loadband.analysis.cells import read_cells, to_numbers
+from loadband.analysis.line_blocks import check_memory
 from loadband.analysis.locust_header import check_columns, renamed
 from loadband.analysis.locust_rows import COUNT, foreign_types, is_whole, last_test, read_totals, requests_alone
 from loadband.errors import UnansweredError, UsageError
@@ -87,6 +88,7 @@ def read_history(prefix: Path) -> History:
     path = prefix.with_name(prefix.name + HISTORY)
     notes: list[str] = []
     try:
+        check_memory(path)
         text, torn = rundir.whole_lines(path)
     except FileNotFoundError:
         raise UnansweredError(
@@ -129,6 +131,7 @@ def _totals(prefix: Path) -> pd.DataFrame:
     """`_stats.csv`; empty without one."""
     path = prefix.with_name(prefix.name + STATS)
     try:
+        check_memory(path)
         text, _ = rundir.whole_lines(path)
     except OSError:
         text = ""

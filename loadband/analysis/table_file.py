@@ -17,6 +17,9 @@ from loadband.analysis.thresholds import Thresholds
 from loadband.errors import UsageError
 from loadband.slo import Limit
 
+LARGEST = 100_000_000
+"""Bytes; a thousand levels with every column need a thousandth of it."""
+
 UNCHECKED = ("users", "client", "drift", "waves", "outage")
 EVIDENCE = re.compile(r"(?P<mode>outage|timeout|errors|collapse)(?P<healed> \(healed\))?: (?P<sentence>.*)", re.DOTALL)
 """A cell of `evidence_of_failure` in our own `step_table.csv`."""
@@ -25,6 +28,8 @@ EVIDENCE = re.compile(r"(?P<mode>outage|timeout|errors|collapse)(?P<healed> \(he
 def read_table(path: Path, think_s: float | None, slo: tuple[Limit, ...], limits: Thresholds) -> tuple[Level, ...]:
     """Levels of a table, by users and repeat. Raises UsageError when it is none."""
     try:
+        if path.stat().st_size > LARGEST:
+            raise UsageError(f"{path} is larger than {LARGEST:,} bytes: a table of levels has one row per level")
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path} ({error.strerror}): give a CSV table of levels") from error

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadband.analysis.bounds import mean, percentile, requests_needed, rule_of_three, wilson
+from loadband.analysis.bounds import mean, middle_90, percentile, requests_needed, rule_of_three, unbiased_90, wilson
 
 
 def test_wilson_of_known_values() -> None:
@@ -53,3 +53,20 @@ def test_a_percentile_of_nothing_is_unknown() -> None:
 def test_misses_are_kept_as_infinite() -> None:
     assert percentile(np.array([1.0, 1.0, np.inf]), 95) == np.inf
     assert percentile(np.array([1.0, 1.0, np.inf]), 50) == 1.0
+
+
+def test_replicates_around_a_value_have_their_own_quantiles() -> None:
+    drawn = np.linspace(-100.0, 100.0, 201)
+    assert unbiased_90(0.0, drawn) == pytest.approx(middle_90(drawn), abs=2)
+
+
+def test_replicates_on_one_side_move_the_interval_to_the_other() -> None:
+    """Of noise that adds 10 to the maximum each time: the truth lies about 10 below, so do the ends."""
+    drawn = np.random.default_rng(1).normal(10.0, 10.0, 20_001)
+    low, high = unbiased_90(0.0, drawn)
+    assert low == pytest.approx(10 + 10 * (-2 - 1.645), abs=2)  # Efron's: quantiles of 2 z0 -+ 1.645, z0 = -1
+    assert high == pytest.approx(10 + 10 * (-2 + 1.645), abs=1)
+
+
+def test_replicates_that_all_equal_the_value_are_it() -> None:
+    assert unbiased_90(8.0, np.full(200, 8.0)) == (8.0, 8.0)

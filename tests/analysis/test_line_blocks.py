@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadband.analysis import line_blocks
@@ -18,6 +18,7 @@ SOUND = ["1,w1,2,1.5,0.001,0.002,0.3,running", '2,"w,1",2,,,,,""', "3,wö,2,1e3,
 BAD = ["1,w1,2", "1,w1,2,3,4,5,6,7,8", '1,"w1,2,3,4,5,6,7', "x,w1,-1,inf,nan,1e300,0,7"]
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from([*SOUND, *BAD, ""]), max_size=12), st.integers(1, 400), st.booleans())
 def test_any_size_of_block_gives_the_same_rows_and_counts(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], size: int, torn: bool

@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -52,13 +51,16 @@ def test_the_order_of_levels_changes_nothing(growth: list[float], order: random.
     assert json.dumps(one) == json.dumps(other)
 
 
-def test_shuffling_the_rows_of_a_run_changes_nothing(tmp_path: Path) -> None:
+@settings(deadline=None, max_examples=4)
+@given(st.integers(0, 2**32 - 1))
+def test_shuffling_the_rows_of_a_run_changes_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     slo = "ttft_p95<=300ms,error_rate<=1%"
-    path = build_run(tmp_path / "run", Build(levels=(2, 4, 8, 16, 32), hold_s=20.0, slo=slo)).path
+    folder = tmp_path_factory.mktemp("shuffled")
+    path = build_run(folder / "run", Build(levels=(2, 4, 8, 16, 32), hold_s=20.0, slo=slo)).path
     before = as_json(analyse_run(path, None, FEW).verdict)
     for name in ("requests.csv", "seconds.csv", "histograms.csv", "workers.csv"):
         rows = pd.read_csv(path / name, dtype=str, keep_default_na=False)
-        rows.sample(frac=1, random_state=3).to_csv(path / name, index=False)
+        rows.sample(frac=1, random_state=seed).to_csv(path / name, index=False)
     assert as_json(analyse_run(path, None, FEW).verdict) == before
     assert before["noise"]["source"] == "within_run"
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from reports.__main__ import main
@@ -114,6 +115,34 @@ def test_what_is_no_run_is_one_line(
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert says in said.err
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "says"),
+    [
+        ("curve", "table.csv", "one row per level"),
+        ("curve", "result.json", "without single requests"),
+        ("", "locust_stats_history.csv", "of memory to analyse"),
+        ("", "requests.csv", "of memory to analyse"),
+    ],
+)
+@pytest.mark.usefixtures("eight_free_gigabytes")
+def test_a_file_of_ten_gigabytes_is_one_line(
+    command: str, name: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = build_run(tmp_path / "run", Build(levels=(1,), hold_s=5.0)).path
+    with (run / name).open("ab") as file:
+        file.truncate(10_000_000_000)  # sparse: takes no room on the disk
+    told = run if name == "requests.csv" else run / name
+    assert main([*command.split(), str(told)]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+
+
+@pytest.fixture
+def eight_free_gigabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 8e9}))
 
 
 def test_a_column_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
