@@ -10,6 +10,7 @@ neither a line's end nor an unescaped quote can stand in a JSON string: the gram
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
@@ -19,6 +20,9 @@ from loadband.load.says import Chunk
 
 IN_VAIN = 8
 """So many templates in a row that served no event, and a stream is known to change more than its text."""
+
+_ODD = re.compile(rb'["\\\x00-\x1f]')
+"""What stands in no JSON string as it is."""
 
 PROBE = "another text, to see what becomes of it"
 
@@ -53,7 +57,7 @@ class EventTemplate:
         """The text that these bytes between the quotes are, never empty; None when they are no JSON string."""
         try:
             text = literal.decode()
-            if '"' in text or "\\" in text or not text.isprintable():
+            if _ODD.search(literal):
                 text = orjson.loads(b'"%b"' % literal)  # fails unless the quotes around it are the string's own
         except ValueError:
             return None
@@ -62,15 +66,15 @@ class EventTemplate:
 
     def read_all(self, literals: Sequence[bytes]) -> list[str]:
         """As `read` of each one, none of them empty, up to the first that is None."""
+        odd = _ODD.search
         try:
-            texts = [literal.decode() for literal in literals]
+            if odd(b"".join(literals)) is None:
+                self._in_vain = 0
+                return [literal.decode() for literal in literals]
+            texts = [self.read(literal) if odd(literal) else literal.decode() for literal in literals]
         except UnicodeDecodeError:
-            texts = []
-        together = "".join(texts)
-        if '"' not in together and "\\" not in together and together.isprintable() and texts:
-            self._in_vain = 0
-            return texts
-        return list(takewhile(bool, map(self.read, literals)))  # type: ignore[arg-type]
+            texts = [self.read(literal) for literal in literals]
+        return list(takewhile(bool, texts))  # type: ignore[arg-type]
 
     def learn(self, data: bytes, chunk: Chunk) -> None:
         """Take the shape of a piece that is one event, read as `chunk`, if it holds text and nothing else."""
