@@ -168,7 +168,8 @@ class Histogram:
         """A histogram from its cells. Raises ValueError when they contradict each other."""
         histogram = cls()
         for cell in filter(None, buckets.split(";")):
-            index, times = (int(part) for part in cell.split(":"))
+            bucket, counted = cell.split(":")
+            index, times = int(bucket), int(counted)
             if index in histogram.buckets or times < 1:
                 raise ValueError(f"bucket {index} of '{buckets[:60]}' is told twice or holds nothing")
             histogram.buckets[index] = times

@@ -199,12 +199,8 @@ def merged_histograms(histograms: pd.DataFrame, hold: Hold, metric: str, by: str
 
     Merged in an order that does not depend on that of the file: sums of floats would differ in their last digits.
     """
-    rows = histograms[
-        (histograms["metric"] == metric)
-        & (histograms["second_from"] >= hold.begin)
-        & (histograms["second_to"] + 1 <= hold.end)
-    ]
-    rows = rows.sort_values(["second_from", "worker", "scenario", "sum"])
+    rows = histograms[(histograms["second_from"] >= hold.begin) & (histograms["second_to"] + 1 <= hold.end)]
+    rows = rows[rows["metric"] == metric].sort_values(["second_from", "worker", "scenario", "sum"])
     merged: dict[str, Histogram] = {}
     cells = zip(rows[by], rows["count"], rows["sum"], rows["min"], rows["max"], rows["buckets"], strict=True)
     for key, count, total, low, high, buckets in cells:
