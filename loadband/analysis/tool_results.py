@@ -74,6 +74,7 @@ def read_results(
 def _documents(path: Path) -> Iterator[tuple[Path, Any]]:
     """Every JSON document of a file, or of all files below a folder, with its file."""
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    seen: dict[int, Path] = {}
     for file in files:
         try:
             if file.stat().st_size > LARGEST:
@@ -81,6 +82,8 @@ def _documents(path: Path) -> Iterator[tuple[Path, Any]]:
             text = file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise UsageError(f"cannot read {file} ({error.strerror}): give what a tool saved") from error
+        if (first := seen.setdefault(hash(text), file)) != file and "{" in text:
+            raise UsageError(f"{file} is a copy of {first}, and would count as a repeat that agrees: remove one")
         for data in _parsed(text, file, alone=len(files) == 1):
             yield file, data
 

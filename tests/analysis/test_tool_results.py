@@ -163,3 +163,11 @@ def test_values_of_a_wrong_kind_are_unknown(tmp_path: Path) -> None:
 def test_what_may_be_a_result() -> None:
     assert is_results(GUIDELLM) and is_results(VLLM) and is_results(EVALSCOPE)
     assert not is_results(Path(__file__)) and not is_results(Path(__file__).parent / "nowhere")
+
+
+def test_a_copy_is_no_repeat(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "result.json").write_text('{"request_throughput": 1.0}')
+    with pytest.raises(UsageError, match=r"two/result\.json is a copy of .*one/result\.json"):
+        analyse_results(tmp_path, None, None, LIMITS)
