@@ -13,7 +13,6 @@ another request comes): `truncated`. So is one whose finish reason says that it 
 """
 
 import functools
-import os
 from collections.abc import Sequence
 from itertools import islice
 
@@ -22,7 +21,7 @@ from loadband.load.dialects.dialect import Dialect
 from loadband.load.event_parser import event_parser, only_event
 from loadband.load.framing import Response
 from loadband.load.plain_answer import WHOLE_BYTES, Body, begins_as_events, missing, no_stream, refusal
-from loadband.load.says import Chunk, ProtocolError, ServerError, Usage
+from loadband.load.says import Chunk, ProtocolError, ServerError, Usage, new_text
 from loadband.load.sse import Event
 from loadband.load.template import EventTemplate
 from loadband.load.token_clock import TokenClock
@@ -65,14 +64,10 @@ class Answer:
         """These reads, in order: as `feed` of each one, and faster."""
         at = 0
         while at < len(reads):
-            texts = self._whole.texts(reads, at) if self._whole.resting else ()
-            if texts:
-                self._hear(stamps[at : at + len(texts)], texts)
-                self.size += sum(map(len, islice(reads, at, at + len(texts))))
-                at += len(texts)
-            else:
+            taken = self._hear(stamps, reads, at) if self._whole.resting else 0
+            if not taken:
                 self.feed(stamps[at], reads[at])
-                at += 1
+            at += taken or 1
 
     def feed(self, stamp: float, data: bytes) -> None:
         """One read. Faults of the server are kept for `failure`, never raised."""
@@ -86,10 +81,6 @@ class Answer:
         if broken is not None and not self.done:
             shown = data[:60].decode("utf-8", errors="replace")
             self._fail(FailureClass.PROTOCOL, f"the answer is not HTTP ({broken}): {shown}")
-        self._settle(data, pieces)
-
-    def _settle(self, data: bytes, pieces: list[bytes]) -> None:
-        """See whether the next reads need no parser."""
         self._whole.resting = False
         over = self._error is not None or self.done or self.complete
         if self._is_stream and not over and self._parser.idle and not self._response.has_length:
@@ -224,7 +215,8 @@ class Answer:
         was_idle = parser.idle
         if was_idle and (text := self._template.text_of(piece)) is not None:
             if self._error is None and not self.done:
-                self._hear([stamp], [text])
+                self._clock.generated(stamp, answer=self._template.visible)
+                (self.text if self._template.visible else self.thoughts).append(text)
             return
         try:
             events = parser.feed(stamp, piece)
@@ -253,18 +245,28 @@ class Answer:
             self._say(event.stamp, chunk)
         return chunk if len(events) == 1 else None
 
-    def _hear(self, stamps: Sequence[float], texts: list[str]) -> None:
-        """Events of the template's shape, each in a read of its own: text and nothing else."""
-        visible = self._template.visible
-        self._clock.generated_apart(stamps, answer=visible)
-        (self.text if visible else self.thoughts).extend(texts)
+    def _hear(self, stamps: Sequence[float], reads: Sequence[bytes], at: int) -> int:
+        """Take the reads from `at` on that are text and nothing else, without parsing them. How many."""
+        taken, texts = 1, self._whole.texts(reads, at)
+        if texts:
+            taken = len(texts)
+            self._clock.generated_apart(stamps[at : at + taken], answer=self._template.visible)
+        elif texts := self._whole.texts_in(reads[at]):
+            for _ in texts:
+                self._clock.generated(stamps[at], answer=self._template.visible)
+        else:
+            return 0
+        (self.text if self._template.visible else self.thoughts).extend(texts)
+        self.size += sum(map(len, islice(reads, at, at + taken)))
+        return taken
 
     def _say(self, stamp: float, chunk: Chunk) -> None:
         if chunk.error is not None:
             self._error = chunk.error
             return
         if chunk.so_far is not None:
-            chunk = chunk._replace(text=self._new_of(chunk.so_far))
+            known, self._so_far = self._so_far, chunk.so_far
+            chunk = chunk._replace(text=new_text(known, chunk.so_far))
         if chunk.generated:
             self._clock.generated(stamp, answer=bool(chunk.text))
             if chunk.text:
@@ -276,11 +278,6 @@ class Answer:
         self.usage = chunk.usage or self.usage
         self.model = chunk.model or self.model
         self.tool_calls += chunk.tool_calls
-
-    def _new_of(self, so_far: str) -> str:
-        """What is new in an answer that is said all again; a piece that was taken back is not taken from the text."""
-        known, self._so_far = self._so_far, so_far
-        return so_far[len(os.path.commonprefix([known, so_far])) :]  # noqa: RUF071  characters, not folders
 
     def _read_whole(self) -> None:
         """An answer in one piece, as it was asked for. Its tokens have no times but its end."""

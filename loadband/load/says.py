@@ -6,6 +6,7 @@ A piece is *generated* when text, reasoning or a tool call is non-empty: a role-
 `content`, and a usage chunk are not.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -53,6 +54,11 @@ class Chunk(NamedTuple):
     def generated(self) -> bool:
         """Whether the event holds a non-empty generated piece."""
         return bool(self.text or self.reasoning or self.tool_piece)
+
+
+def new_text(known: str, so_far: str) -> str:
+    """What is new in an answer that is said all again; a piece that was taken back is not taken from the text."""
+    return so_far[len(os.path.commonprefix([known, so_far])) :]  # noqa: RUF071  characters, not folders
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from loadband.load.template import EventTemplate
 Frame = tuple[bytes, bytes]
 """What a read of one size must begin and end with; its text lies between."""
 
+LONGEST_HEADER = 8
+"""Bytes, with its line end: a read is not that long."""
+
 
 def chunk(piece: bytes) -> bytes:
     """The piece in HTTP's framing, as most servers write it."""
@@ -48,13 +51,10 @@ class WholeReads:
 
     def texts(self, reads: Sequence[bytes], at: int) -> list[str]:
         """The texts of the reads from `at` on, up to the first that is something else."""
-        frames, literals = self._frames, []
+        literals: list[bytes] = []
         for read in islice(reads, at, None):
             size = len(read)
-            try:
-                frame = frames[size]
-            except KeyError:
-                frame = frames[size] = self._frame(size)
+            frame = self._frame(size)
             if frame is None:
                 break
             before, after = frame
@@ -63,7 +63,32 @@ class WholeReads:
             literals.append(read[len(before) : -len(after)])
         return self._template.read_all(literals)
 
+    def texts_in(self, read: bytes) -> list[str]:
+        """The texts of a read that is several such chunks, one behind the other; none of any other read."""
+        literals: list[bytes] = []
+        at = 0
+        while at < len(read):
+            size = _chunk_size(read, at) if self._chunked else 0
+            frame = self._frame(size)
+            if frame is None or at + size > len(read):
+                return []
+            before, after = frame
+            if not (read.startswith(before, at) and read.endswith(after, at, at + size)):
+                return []
+            literals.append(read[at + len(before) : at + size - len(after)])
+            at += size
+        texts = self._template.read_all(literals)
+        return texts if len(texts) == len(literals) else []
+
     def _frame(self, size: int) -> Frame | None:
+        """None of a size that no such read has."""
+        try:
+            return self._frames[size]
+        except KeyError:
+            frame = self._frames[size] = self._new_frame(size)
+            return frame
+
+    def _new_frame(self, size: int) -> Frame | None:
         """None of a size that no such read has."""
         before, after = self._around
         if self._chunked:
@@ -75,3 +100,12 @@ class WholeReads:
             else:
                 return None
         return (before, after) if size > len(before) + len(after) else None
+
+
+def _chunk_size(read: bytes, at: int) -> int:
+    """Bytes of the chunk that begins there, by what its header says; 0 of none."""
+    try:
+        header = read[at : read.index(b"\r\n", at, at + LONGEST_HEADER)]
+        return len(header) + int(header, 16) + len(b"\r\n\r\n")
+    except ValueError:
+        return 0

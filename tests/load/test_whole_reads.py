@@ -57,7 +57,29 @@ def test_an_odd_read_is_parsed_and_no_further_one() -> None:
     answer = counted([CHUNKED + chunk(ROLE), *glued, b"".join(map(chunk, ENDED)) + LAST_CHUNK])
     assert answer.failure() is None
     assert answer.text == WORDS
-    assert answer.parsed == 3 + len(["two at once", "a half", "the other half", "the first whole one after it"])
+    assert answer.parsed == 3 + len(["a half", "the other half", "the first whole one after it"])
+
+
+def test_several_tokens_in_one_read_came_at_one_moment_and_are_not_parsed() -> None:
+    tokens = [chunk(text(word)) for word in WORDS]
+    glued = [b"".join(tokens[at : at + 3]) for at in range(1, len(WORDS), 3)]
+    reads = [CHUNKED + chunk(ROLE), tokens[0], *glued, b"".join(map(chunk, ENDED)) + LAST_CHUNK]
+    answer = counted(reads)
+    assert answer.failure() is None
+    assert answer.text == WORDS
+    assert answer.size == sum(map(len, reads))
+    assert answer.parsed == 3
+    Fed().feed(list(enumerate(reads)))
+
+
+@pytest.mark.parametrize("rest", [b"", b"9", b"94", b"94\r", b"zz\r\n", b"fffffff\r\n", b"-5\r\nabc", b"0\r\n\r\n"])
+def test_a_read_with_something_behind_its_token_is_parsed(rest: bytes) -> None:
+    tokens = [chunk(text(word)) for word in WORDS]
+    reads = [CHUNKED + chunk(ROLE), *tokens[:3], tokens[3] + rest]
+    answer = counted(reads)
+    assert answer.text == WORDS[:4]
+    assert answer.parsed == 2 + bool(rest)
+    Fed().feed(list(enumerate(reads)))
 
 
 def test_a_length_is_counted_by_the_parser() -> None:
