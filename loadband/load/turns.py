@@ -7,7 +7,6 @@ The loop would do all work that is due in one go, and a token that arrives meanw
 
 import functools
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -16,6 +15,8 @@ from gevent.hub import Waiter
 
 AFTER_READS = -1
 """Priority below that of the sockets' watchers: called when they all were."""
+
+_NAME = "loadband_turns"
 
 
 class Turns:
@@ -47,12 +48,11 @@ class Turns:
             gevent.get_hub().handle_error(work, *sys.exc_info())
 
 
-_turns = threading.local()
-
-
 def turns() -> Turns:
-    """Those of this thread's event loop."""
-    if getattr(_turns, "hub", None) is not gevent.get_hub():
-        _turns.hub, _turns.of_hub = gevent.get_hub(), Turns()
-    found: Turns = _turns.of_hub
+    """Those of this thread's event loop, whichever greenlet asks."""
+    hub = gevent.get_hub()
+    found: Turns | None = getattr(hub, _NAME, None)
+    if found is None:
+        found = Turns()
+        setattr(hub, _NAME, found)
     return found

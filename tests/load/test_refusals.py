@@ -11,7 +11,7 @@ from loadband.load.refusals import refuse_slo_of_others, refuse_strangers, refus
 
 def options(**given: Any) -> SimpleNamespace:
     usual: dict[str, Any] = {
-        "tags": None, "exclude_tags": None, "reset_stats": False, "enable_rebalancing": False,
+        "tags": None, "exclude_tags": None, "reset_stats": False, "enable_rebalancing": False, "resume": False,
         "prompt_tokens": "50-200", "long_context_tokens": "2048-8192", "max_tokens": "64-448",
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **given})

@@ -30,6 +30,12 @@ def test_work_is_done_in_its_order_with_a_look_at_the_sockets_before_each() -> N
     assert done == ["a", "A", "b", "B", "c", "C"]
 
 
+def test_all_greenlets_share_them() -> None:
+    greenlets = [gevent.spawn(turns) for _ in range(3)]
+    gevent.joinall(greenlets, timeout=5, raise_error=True)
+    assert {id(each.value) for each in greenlets} == {id(turns())}
+
+
 def test_greenlets_take_turns() -> None:
     done: list[int] = []
 
