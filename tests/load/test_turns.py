@@ -2,6 +2,7 @@
 
 import functools
 import socket
+import time
 
 import gevent
 import pytest
@@ -71,3 +72,12 @@ def test_work_that_fails_keeps_nobody(capsys: pytest.CaptureFixture[str]) -> Non
     gevent.sleep(0.05)
     assert done == [1]
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.timing
+def test_turns_cost_no_time_where_nothing_else_happens() -> None:
+    """The loop would wait for a millisecond before each, had it a timer to wait for."""
+    began = time.perf_counter()
+    for _ in range(200):
+        turns().take()
+    assert time.perf_counter() - began < 0.1
