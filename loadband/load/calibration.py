@@ -34,7 +34,7 @@ Ask = Callable[[Sequence[str]], Sequence[int | None]]
 
 
 class UncountedError(Exception):
-    """The server does not tell prompt tokens, or they do not grow with the prompt."""
+    """Why the server's counts tell nothing: it gives none, not of every prompt, or the same of all."""
 
 
 def calibrated(kinds: Iterable[str], ask: Ask) -> TokenTable:
@@ -44,7 +44,10 @@ def calibrated(kinds: Iterable[str], ask: Ask) -> TokenTable:
     asked = [LETTERS, *(LETTERS + "".join(group) for group in groups)]
     for kind in kinds:
         asked += _texts(kind)
-    told = _counted(ask, asked[:2]) | _counted(ask, asked[2:])
+    told = _counted(ask, asked[:2])
+    if len(set(told.values())) == 1:
+        raise UncountedError("the server counts long and short prompts alike")
+    told |= _counted(ask, asked[2:])
     bare = told[LETTERS]
     counts = {text: count - bare for text, count in told.items()}
     return TokenTable({kind: _pieces(kind, counts) for kind in kinds}, _words(groups, counts, bare, ask), exact=False)
@@ -66,8 +69,10 @@ def _words(groups: list[list[str]], counts: dict[str, int], bare: int, ask: Ask)
 def _counted(ask: Ask, texts: Sequence[str]) -> dict[str, int]:
     told = ask(texts)
     counts = {text: count for text, count in zip(texts, told, strict=True) if count is not None}
-    if len(counts) < len(texts) or (len(texts) > 1 and len(set(counts.values())) == 1):
-        raise UncountedError("the server does not count the tokens of a prompt")
+    if not counts:
+        raise UncountedError("the server does not count prompt tokens")
+    if len(counts) < len(texts):
+        raise UncountedError(f"the server counted only {len(counts)} of {len(texts)} texts (is its context so small?)")
     return counts
 
 

@@ -20,7 +20,7 @@ import gevent.ssl
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
 from loadband.errors import UsageError
-from loadband.load.reader import raw_socket
+from loadband.load.reader import receiver
 from loadband.record import FailureClass
 
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
@@ -103,13 +103,14 @@ def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
 def is_alive(sock: gevent.socket.socket | None) -> bool:
     """Whether an idle kept connection may be used again: nothing to read, not closed.
 
-    Peeks instead of `select`, which fails for descriptors from 1024 on and would call every connection dead.
+    Reads instead of `select`, which fails for descriptors from 1024 on and would call every connection dead. Through
+    TLS where there is one: its tickets, which TLS 1.3 sends unasked after the handshake, are nothing to read.
     """
     if sock is None or sock.fileno() < 0:
         return False
     try:
-        raw_socket(sock).recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
+        receiver(sock)(1)
+    except (BlockingIOError, ssl.SSLWantReadError):
         return True
     except OSError:
         return False

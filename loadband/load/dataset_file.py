@@ -32,6 +32,10 @@ class BadLineError(ValueError):
 def dataset_of(options: Any) -> Dataset | None:
     """The data set that the options name; None without one. Raises UsageError."""
     if options.dataset is None:
+        if options.columns or options.bad_lines == SKIP:
+            raise UsageError(
+                "--columns and --bad-lines say how a data set is read: give --dataset FILE, or leave them out"
+            )
         return None
     columns = parse_columns(options.columns) if options.columns else Columns()
     return read_dataset(Path(options.dataset), columns, options.bad_lines)
@@ -97,9 +101,13 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), start=1):
             if line.strip():
                 yield f"line {number}", _json(line)
+            while len(line) == LONGEST_LINE and not line.endswith("\n"):
+                line = file.readline(LONGEST_LINE)
 
 
 def _json(line: str) -> Any:
+    if len(line) == LONGEST_LINE and not line.endswith("\n"):
+        return BadLineError(f"is longer than {LONGEST_LINE:,} characters")
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -131,16 +139,23 @@ def _messages(row: Mapping[str, Any], columns: Columns) -> list[dict[str, Any]] 
     """Messages of a row: its own, its prompt, or the first question of a ShareGPT conversation; None of none."""
     told, prompt = columns.get(row, "messages"), columns.get(row, "prompt")
     if told is not None:
-        sound = isinstance(told, list) and told and all(isinstance(each, dict) for each in told)
-        if not sound or not all(isinstance(each.get("role"), str) and each.get("content") for each in told):
+        if not isinstance(told, list) or not told or not all(map(_is_message, told)):
             raise BadLineError("messages is no list of role and content")
-        return [{"role": each["role"], "content": each["content"]} for each in told]
+        return told
     if prompt is not None:
         if not isinstance(prompt, str):
             raise BadLineError("prompt is no text")
         return [{"role": "user", "content": prompt}]
     turns = row.get("conversations", row.get("conversation"))
     return None if turns is None else _first_question(turns)
+
+
+def _is_message(told: Any) -> bool:
+    """Whether it has a role, and content or the tools that it calls in place of it."""
+    if not isinstance(told, dict) or not isinstance(told.get("role"), str):
+        return False
+    content = told.get("content") or told.get("tool_calls")
+    return isinstance(content, str | list) and bool(content)
 
 
 def _first_question(turns: Any) -> list[dict[str, Any]]:

@@ -59,14 +59,13 @@ def lengths(
             return Lengths(table_of(kinds, count(strings, encode_there)), "server")
         except InseparableError:
             pass
+    uncounted = UncountedError("the server does not count prompt tokens")
     if ask is not None:
         try:
             return Lengths(calibrated(kinds, ask), "usage", [
                 "the server has no tokenizer to ask: prompts are put together from few texts that its answers counted; "
                 "--tokenizer makes use of all"
             ])  # fmt: skip
-        except UncountedError:
-            pass
-    return Lengths(
-        findings=["the server does not count prompt tokens: prompt lengths are estimated; --tokenizer makes them exact"]
-    )
+        except UncountedError as error:
+            uncounted = error
+    return Lengths(findings=[f"{uncounted}: prompt lengths are estimated; --tokenizer makes them exact"])

@@ -71,6 +71,10 @@ def _open_loop(options: Any, moments: Sequence[float], common: dict[str, Any]) -
     """The plan of an open loop; None when none is asked for. Raises UsageError."""
     traced = parse_arrival(options.arrival).cv is None
     if not options.rates and not traced:
+        if parse_arrival(options.arrival) != parse_arrival("poisson"):
+            raise UsageError(
+                f"--arrival {options.arrival} says how requests come at a rate: give --rates, or leave it out"
+            )
         return None
     if options.steps:
         raise UsageError("--steps are levels of users, --rates and a trace are an open loop: give one of them")

@@ -50,7 +50,7 @@ class Reader:
 
     def __init__(self, sock: gevent.socket.socket, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._receive = _receiver(sock)
+        self._receive = receiver(sock)
         self._stamps: list[float] = []
         self._pieces: list[bytes] = []
         self._newest: float | None = None
@@ -137,20 +137,20 @@ class Reader:
         self._watcher.close()
 
 
-def raw_socket(sock: gevent.socket.socket) -> socket.socket:
+def _raw_socket(sock: gevent.socket.socket) -> socket.socket:
     """The non-blocking socket below gevent's, whose calls never switch greenlets."""
     raw: socket.socket = sock._sock  # type: ignore[attr-defined]
     return raw
 
 
-def _receiver(sock: gevent.socket.socket) -> Callable[[int], bytes]:
+def receiver(sock: gevent.socket.socket) -> Callable[[int], bytes]:
     """A function that reads what is there, up to so many bytes at once, without blocking.
 
     b"" at the end; raises BlockingIOError or SSLWantReadError where nothing is there.
     """
     tls = getattr(sock, "_sslobj", None)
     if tls is None:
-        return raw_socket(sock).recv
+        return _raw_socket(sock).recv
 
     def receive_tls(limit: int) -> bytes:
         data: bytes = tls.read(limit)

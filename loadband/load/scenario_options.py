@@ -45,8 +45,8 @@ def parse_temperature(text: str) -> float:
 def parse_extra_body(text: str) -> dict[str, Any]:
     """A JSON object to be merged into a request's body. Raises UsageError."""
     try:
-        body = json.loads(text)
-    except ValueError as error:
+        body = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"'{_short(text)}' is no JSON ({error}): write for example {{\"priority\":1}}") from None
     if not isinstance(body, dict):
         raise UsageError(f"'{_short(text)}' is no JSON object: write for example {{\"priority\":1}}")
@@ -112,6 +112,10 @@ def options_of(asked: Mapping[str, str], settings: Mapping[str, str]) -> Scenari
             **parse_extra_body(settings.get("extra_body", "{}")),
         },
     )
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number there")
 
 
 def _short(text: str) -> str:

@@ -4,6 +4,7 @@ import os
 import resource
 from collections.abc import Iterator
 
+import gevent
 import pytest
 
 from loadband.errors import UsageError
@@ -131,3 +132,14 @@ def test_what_cannot_be_prepared_fails_when_it_is_asked() -> None:
     asker.connection.prepare(1.0)
     exchange = asker.ask()
     assert exchange.failure is not None and exchange.failure.failure_class == FailureClass.CONNECT
+
+
+def test_a_tls_connection_made_ahead_is_used(trusted: Oracle) -> None:
+    """TLS 1.3 sends tickets unasked after the handshake: bytes that wait are no sign of a dead connection there."""
+    trusted.script(tokens(n=3))
+    asker = Asker(trusted.url)
+    asker.connection.prepare(1.0)
+    gevent.sleep(0.1)
+    exchange = asker.ask()
+    assert (exchange.status, exchange.connect_s) == (Status.OK, 0.0)
+    assert trusted.log().connections == 1

@@ -65,6 +65,7 @@ BAD = [
     ('{"text": "hello"}', "line 2", "neither messages nor prompt"),
     ('{"messages": []}', "line 2", "no list of role and content"),
     ('{"messages": [{"role": "user"}]}', "line 2", "no list of role and content"),
+    ('{"messages": [{"role": "user", "content": 5}]}', "line 2", "no list of role and content"),
     ('{"prompt": 5}', "line 2", "no text"),
     ('{"prompt": "x", "max_tokens": 0}', "line 2", "max_tokens is 0"),
     ('{"prompt_tokens": "many"}', "line 2", "prompt_tokens is 'many'"),
@@ -86,6 +87,28 @@ def test_a_bad_line_is_named_and_refused_or_skipped(tmp_path: Path, line: str, w
     found = read(path, GOOD + line + "\n" + GOOD, bad_lines=SKIP)
     assert (len(found), found.bad) == (2, 1)
     assert where in found.skipped[0]
+
+
+def test_messages_are_kept_as_they_are(tmp_path: Path) -> None:
+    """An agent's history: without its tool calls and their names a server refuses the answers to them."""
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asked = [
+        {"role": "user", "content": [{"type": "text", "text": "what is there?"}], "name": "ann"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "a door", "tool_call_id": "c1"},
+    ]
+    found = read(tmp_path / "a.jsonl", json.dumps({"messages": asked}))
+    assert found.request(0).messages == asked
+
+
+def test_a_line_too_long_is_told_as_such_and_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_file, "LONGEST_LINE", 30)
+    text = GOOD + '{"prompt": "' + "x" * 100 + '"}\n' + GOOD + "{torn\n"
+    with pytest.raises(UsageError, match=r"line 2 of .* is longer than 30 characters"):
+        read(tmp_path / "a.jsonl", text)
+    found = read(tmp_path / "a.jsonl", text, bad_lines=SKIP)
+    assert (len(found), found.bad) == (2, 2)
+    assert "line 4" in found.skipped[1]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "[]", "[", '[{"prompt": "x"}', "[1,"])

@@ -92,6 +92,23 @@ def test_a_server_that_counts_nothing_is_told_of(told: object) -> None:
     assert text.prompt(text.source(0, 1), 100, text.nonce(1, 0, 1)).text
 
 
+def test_words_of_one_token_each_are_no_sign_of_a_server_that_does_not_count() -> None:
+    """A conversation alone has no text but words to ask, and in a large vocabulary these cost all the same."""
+    found = lengths(
+        kinds_of(["multi_turn"]), None, lambda: None, lambda texts: [7 + len(text.split()) for text in texts]
+    )
+    assert found.counted_by == "usage"
+
+
+def test_a_context_too_small_for_what_is_counted_is_told_as_such() -> None:
+    def ask(texts: Sequence[str]) -> list[int | None]:
+        return [count if count is not None and count <= 200 else None for count in usage(texts)]
+
+    found = lengths(kinds_of(["interactive"]), None, lambda: None, ask)
+    assert found.counted_by == "nothing"
+    assert "is its context so small?" in found.findings[0] and "does not count" not in found.findings[0]
+
+
 def test_numbers_that_are_no_ids_are_not_believed() -> None:
     with pytest.raises(InseparableError):
         count([" a", " b"], bytes_counted)

@@ -16,6 +16,7 @@ MALFORMED = [
     ("--set=interactive.kinds=poem", "'poem' is no kind of prompt"),
     ('--set=interactive.extra_body={"model":"m"}', "model is decided by the load itself"),
     ("--extra-body={", "is no JSON"),
+    ('--extra-body={"a":NaN}', "NaN is no number there"),
     ("--extra-body=[]", "is no JSON object"),
     ('--extra-body={"messages":[]}', "messages is decided by the load itself"),
     ("--adapters=a,,b", "once each"),

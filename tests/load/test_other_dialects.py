@@ -187,5 +187,15 @@ def test_a_conversation_is_one_script_for_servers_that_take_one_text(api: str) -
     assert said == "User: P\n\nAssistant: A\n\nUser: Q\n\nAssistant:"
 
 
+def test_content_in_parts_is_its_text_for_servers_that_take_one_text() -> None:
+    parts: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "P"}, {"type": "image_url", "image_url": {}}]}
+    ]
+    assert json.loads(dialect_of("openai-completions").body(Sampling("m"), parts, 7))["prompt"] == "P"
+    called = [*parts, {"role": "assistant", "content": None, "tool_calls": [{}]}]
+    script = json.loads(dialect_of("tgi").body(Sampling("m"), called, 7))["inputs"]
+    assert script == "User: P\n\nAssistant: \n\nAssistant:"
+
+
 def test_every_dialect_has_its_own_name() -> None:
     assert len(DIALECTS) == 6

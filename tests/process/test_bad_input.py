@@ -169,6 +169,8 @@ def test_a_run_directory_that_cannot_be_written_is_refused_before_load(oracle: O
         (["--steps", "1", "ReplayUser"], "--dataset"),
         (["--steps", "1", "--dataset", "/nowhere/a.jsonl"], "cannot read the data set"),
         (["--rates", "1", "--arrival", "trace"], "--dataset FILE"),
+        (["--steps", "1", "--arrival", "constant"], "give --rates"),
+        (["--steps", "1", "--columns", "azure"], "give --dataset FILE"),
         (["--steps", "1", "--mix", "interactive=1,nobody=2"], "nobody"),
         (["--steps", "1", "--mix", "interactive=1", "MultiTurnUser"], "--mix"),
         (["--steps", "1", "--set", "interactive.turns=3"], "turns means nothing to interactive"),

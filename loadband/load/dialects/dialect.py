@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from loadband.load.says import Chunk, ProtocolError, Sampling
+from loadband.load.server_json import text_in
 
-Messages = Sequence[Mapping[str, str]]
+Messages = Sequence[Mapping[str, Any]]
 
 
 class Dialect(ABC):
@@ -66,6 +67,6 @@ def openai_body(sampling: Sampling, max_tokens: int, *, stream: bool) -> dict[st
 def as_prompt(messages: Messages) -> str:
     """A conversation for servers that take one text: a single message as it is, several as a script."""
     if len(messages) == 1:
-        return messages[0]["content"]
-    lines = [f"{message['role'].capitalize()}: {message['content']}" for message in messages]
+        return text_in(messages[0].get("content"))
+    lines = [f"{message['role'].capitalize()}: {text_in(message.get('content'))}" for message in messages]
     return "\n\n".join([*lines, "Assistant:"])
