@@ -101,12 +101,17 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), start=1):
             if line.strip():
                 yield f"line {number}", _json(line)
-            while len(line) == LONGEST_LINE and not line.endswith("\n"):
-                line = file.readline(LONGEST_LINE)
+            rest = line
+            while _is_torn(rest):
+                rest = file.readline(LONGEST_LINE)
+
+
+def _is_torn(line: str) -> bool:
+    return len(line) == LONGEST_LINE and not line.endswith("\n")
 
 
 def _json(line: str) -> Any:
-    if len(line) == LONGEST_LINE and not line.endswith("\n"):
+    if _is_torn(line):
         return BadLineError(f"is longer than {LONGEST_LINE:,} characters")
     try:
         return json.loads(line)
