@@ -57,7 +57,8 @@ class Ending:
         """Once the shape ends, Locust's `main` takes its way to the end by itself."""
         shape = self._runner.shape_greenlet
         if shape is not None:
-            say = "ending: what is in flight is cut and booked" if not self._came else "ending already"
+            already = self._came or (self.steward is not None and self.steward.leaving)
+            say = "ending already" if already else "ending: what is in flight is cut and booked"
             print(f"loadband: {by}: {say}", file=sys.stderr, flush=True)
             gevent.spawn(shape.kill)
         elif self.steward is not None and self.steward.conductor is None and not self._came:

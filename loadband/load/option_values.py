@@ -56,15 +56,20 @@ def plan_of(options: Any, moments: Sequence[float] = ()) -> Plan | None:
         if options.class_picker:
             raise UsageError("--class-picker does not go with --steps: name the user classes on the command line")
         return _checked(Plan(plan.parse_levels(options.steps), plan.parse_hold(options.hold), **common), options.slo)
-    if not options.headless and options.stop_when:
-        raise UsageError("--stop-when ends a plan, and here Start and Stop say how long: give --steps, or --headless")
     if not options.headless:
+        _refuse_ends(options)
         return None
     if options.run_time and options.hold != "auto":
         raise UsageError("-t and --hold both say how long the level is measured: give one of them")
     hold = Hold(seconds=float(options.run_time)) if options.run_time else plan.parse_hold(options.hold)
     options.run_time = None
     return _checked(Plan((options.num_users or 1,), hold, **common), options.slo)
+
+
+def _refuse_ends(options: Any) -> None:
+    for word, given in (("--stop-when", options.stop_when), ("--until-failure", options.until_failure)):
+        if given:
+            raise UsageError(f"{word} ends a plan, and here Start and Stop say how long: give --steps, or --headless")
 
 
 def _open_loop(options: Any, moments: Sequence[float], common: dict[str, Any]) -> Plan | None:

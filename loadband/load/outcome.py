@@ -28,17 +28,22 @@ def code_of(
     """The exit code; the report is made on the way, or where an SLO is to gate without one, the verdict alone.
 
     What the server did not count is then counted by the `tokenizer`. After SIGTERM there is no time for any of it, and
-    an SLO is not judged.
+    an SLO is not judged; nor where a signal, as a second Ctrl-C, ends the report.
     """
     if conductor.unwritable or conductor.path is None:
         return ExitCode.UNANSWERED
     words = [str(conductor.path), *(["--tokenizer", tokenizer] if tokenizer else [])]
+    by_hand = f"make the report with: python -m reports {shlex.join(words)}"
     if terminated or not (report or has_slo):
-        say(f"files are in {conductor.path}; make the report with: python -m reports {shlex.join(words)}")
+        say(f"files are in {conductor.path}; {by_hand}")
         if conductor.how == LOST_TARGET:
             return ExitCode.UNREACHABLE
         return ExitCode.UNANSWERED if has_slo or conductor.workers_gone else ExitCode.OK
     sys.stderr.flush()
     words[0] = str(conductor.path.resolve())
     command = [sys.executable, "-m", "reports", *words, *([] if report else ["--no-write"])]
-    return subprocess.run(command, cwd=CHECKOUT, check=False).returncode
+    code = subprocess.run(command, cwd=CHECKOUT, check=False).returncode
+    if code < 0:
+        say(f"the report was broken off; {by_hand}")
+        return ExitCode.UNANSWERED
+    return code

@@ -16,7 +16,10 @@ NOT_PER_REQUEST = "itl"
 
 def parse_find(text: str) -> tuple[Limit, ...]:
     """Limits that more users can break. Raises UsageError."""
-    limits = parse_slo(text)
+    try:
+        limits = parse_slo(text)
+    except UsageError as error:
+        raise UsageError(str(error).replace("SLO", "--find", 1).replace("@32", "", 1)) from None
     for limit in limits:
         if limit.users is not None:
             raise UsageError(f"--find searches for the level of {limit}: leave out @{limit.users:g}")

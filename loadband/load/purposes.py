@@ -72,9 +72,9 @@ def check_purpose(asked: Plan) -> None:
         raise UsageError(f"--baseline holds one level, {asked.steps} are given: write one, for example --steps 8")
     levels = asked.rates or asked.levels
     if asked.recover and min(levels) > max(levels) / 2:
-        raise UsageError(
-            f"--recover compares half the load with the way up: give a level of at most {max(levels) / 2:g} too"
-        )
+        half = max(levels) / 2 if asked.rates else max(levels) // 2
+        lower = f"a level of at most {half:g} too" if half else "levels that rise, for example --steps 4,8"
+        raise UsageError(f"--recover compares half the load with the way up: give {lower}")
 
 
 def _refuse_beside(options: Any, word: str, does: str) -> None:
