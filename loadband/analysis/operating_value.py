@@ -56,7 +56,7 @@ def operating_value(side: Side, seed: int = 1) -> OperatingValue:
     users, curve = verdict.operating.users, verdict.curve
     if users is None or curve is None:
         return OperatingValue(users, None, np.array([]))
-    slo = tuple(each.limit for each in verdict.levels[0].measured)
+    slo = next((tuple(each.limit for each in level.measured) for level in verdict.levels if level.measured), ())
     replicates, _ = replicates_of(verdict.levels, curve, slo, verdict.thresholds)
     drawn: list[float] = []
     if replicates is not None and not replicates.too_short:

@@ -61,8 +61,10 @@ def upper_end(
         return End("not_checked")
     groups: dict[float, list[Level]] = {}
     for level in levels:
+        if not level.grade.valid:
+            continue
         measured = level.measured[place]
-        if level.grade.valid and measured.value is not None and measured.judgeable and level.users:
+        if measured.value is not None and measured.judgeable and level.users:
             groups.setdefault(level.users, []).append(level)
     users = sorted(groups)
     if not users:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadband.analysis.level import Level, Measured
+from loadband.analysis.level import Grade, Level, Measured, Numbers
 from loadband.analysis.slo_gate import judge, slo_results
 from loadband.slo import Limit, parse_slo
 from tests.analysis.make_levels import LIMITS, level, outage
@@ -45,6 +45,18 @@ def test_why_there_is_no_upper_end() -> None:
     tight, loose = parse_slo("ttft_p99<=50ms"), parse_slo("ttft_p99<=5s")
     assert slo_results(levels_of(tight), tight, LIMITS)[0].n_slo_status == "none"
     assert slo_results(levels_of(loose), loose, LIMITS)[0].n_slo_status == "not_reached"
+
+
+def test_a_level_that_was_never_held_has_nothing_to_judge_and_changes_nothing() -> None:
+    slo = parse_slo("ttft_p99<=1s,ttft_p99<=1s@128")
+    held = levels_of(slo)
+    never = Level(Numbers(step=8, repeat=1, users=128.0), Grade().refuse("never held (ended by target_lost)"))
+    found = slo_results([*held, never], slo, LIMITS)
+    assert found[0] == slo_results(held, slo, LIMITS)[0]
+    assert (found[1].result, found[1].reason) == (
+        "undecided",
+        "the level is not valid: never held (ended by target_lost)",
+    )
 
 
 @settings(deadline=None)
