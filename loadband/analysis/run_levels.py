@@ -31,6 +31,8 @@ from loadband.slo import Limit
 TARGET_LOST = "target_lost"
 """How a run, or a step, ended when the target stopped answering."""
 
+OUTAGE = "outage"
+
 CUT_SHORT = ("stopped", "worker_lost", "guard")
 """How a step ended whose hold was broken off."""
 
@@ -59,6 +61,8 @@ class _Neighbours:
     """When the next level was asked for, Unix seconds: what happens from then on is of that level's users."""
     e2e_p99_s: float | None
     """Of the nearest level before that has one."""
+    gone_at: Level | None
+    """The level before at which the target went away, when nothing was served since."""
 
 
 def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -> tuple[Level, ...]:
@@ -76,13 +80,27 @@ def levels_of_run(files: RunFiles, slo: tuple[Limit, ...], limits: Thresholds) -
     levels: list[Level] = []
     unlisted = _begin_of_missing(files)
     apart = recovery_step(files.run)
+    gone_at: Level | None = None
     for place, step in enumerate(steps):
         if step.step == apart:
             continue
         following = next((later.asked_at for later in steps[place + 1 :] if later.asked_at is not None), unlisted)
         below = next((level.numbers.e2e_p99_s for level in reversed(levels) if level.numbers.e2e_p99_s), None)
-        levels.append(_level(step, context, _Neighbours(following, below)))
+        gone_at = gone_at if gone_at is not None and _served_nothing(requests, step.asked_at, following) else None
+        levels.append(_level(step, context, _Neighbours(following, below, gone_at)))
+        gone_at = gone_at or (levels[-1] if _went_away(levels[-1]) else None)
     return check_ladder(levels, limits)
+
+
+def _went_away(level: Level) -> bool:
+    evidence = level.grade.evidence
+    return evidence is not None and evidence.mode == OUTAGE and not evidence.healed
+
+
+def _served_nothing(requests: pd.DataFrame, since: float | None, until: float | None) -> bool:
+    """Whether no request succeeded from one moment to another, Unix seconds."""
+    ended = requests.loc[requests["status"] == Status.OK, "ended_at"]
+    return since is not None and not ended.between(since, np.inf if until is None else until).any()
 
 
 def recovery_step(run: Mapping[str, Any]) -> float | None:
@@ -136,7 +154,7 @@ def _begin_of_missing(files: RunFiles) -> float | None:
 
 def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
     if step.hold is None:
-        return _never_held(step, context)
+        return _never_held(step, context, neighbours.gone_at)
     data = HoldData(
         hold=step.hold,
         ended=windows.ended_inside(context.requests, step.hold),
@@ -179,13 +197,19 @@ def _level(step: Step, context: _Context, neighbours: _Neighbours) -> Level:
     )
 
 
-def _never_held(step: Step, context: _Context) -> Level:
+def _never_held(step: Step, context: _Context, gone_at: Level | None) -> Level:
     numbers = Numbers(step=step.step, repeat=step.repeat, users=step.users, offered_req_s=step.offered_req_s)
     ended = f" (ended by {step.ended_by})" if step.ended_by else ""
     grade = Grade().refuse("the run stopped as the hold began" if step.unfinished else f"never held{ended}")
-    if step.step == context.target_lost_step:
-        grade = _with_evidence(grade, Evidence("outage", "the target went away before the level was held"))
+    if gone_at is not None:
+        grade = grade.refuse(_gone_since(gone_at))
+    elif step.step == context.target_lost_step:
+        grade = _with_evidence(grade, Evidence(OUTAGE, "the target went away before the level was held"))
     return Level(numbers, grade)
+
+
+def _gone_since(level: Level) -> str:
+    return f"the target was gone already, since {level.name}"
 
 
 def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neighbours: _Neighbours) -> Grade:
@@ -198,10 +222,12 @@ def _grade(numbers: Numbers, data: HoldData, context: _Context, step: Step, neig
         grade = grade.mark("unfinished", "the run stopped inside this hold")
     grade = client_health.check_client(grade, numbers, data, context.files, limits)
     evidence = None
-    if step.step == context.target_lost_step:
+    if neighbours.gone_at is not None:
+        grade = grade.refuse(_gone_since(neighbours.gone_at))
+    elif step.step == context.target_lost_step:
         later = context.requests["started_at"] > data.hold.end
         back = bool((later & (context.requests["status"] == Status.OK)).any())
-        evidence = Evidence("outage", f"the target went away{'' if back else ' and did not come back'}")
+        evidence = Evidence(OUTAGE, f"the target went away{'' if back else ' and did not come back'}")
     elif not step.unfinished:
         evidence = outage_of(
             context.requests, data.hold, data.seconds, neighbours.next_asked, neighbours.e2e_p99_s,

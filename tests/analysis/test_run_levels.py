@@ -1,6 +1,7 @@
 """Whole run directories: what each kind of trouble makes of a level, and that nothing but the files matters."""
 
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,6 +246,18 @@ def test_a_target_that_goes_away_is_evidence_not_a_measurement(outage_run: Built
     assert verdict.failure.mode == "outage"
     assert (verdict.operating.users, verdict.operating.limited_by) == (8, "failure")
     assert verdict.exit_code == 0
+
+
+def test_a_lower_level_after_a_target_that_is_gone_is_not_where_it_failed(outage_run: Built, tmp_path: Path) -> None:
+    """A search drains and goes down; that the target is lost may show only there."""
+    path = Path(shutil.copytree(outage_run.path, tmp_path / "run"))
+    with (path / STEPS).open("a") as file:
+        file.write(f"5,2,6,,{EPOCH + 4 * 38 + 1},,,,target_lost\n")
+    verdict = analyse_run(path, None, LIMITS).verdict
+    last = verdict.levels[-1].grade
+    assert last.evidence is None
+    assert last.reasons[1:] == ("the target was gone already, since 16 users",)
+    assert (verdict.failure.after, verdict.failure.at) == (8, 16)
 
 
 def test_a_target_that_is_lost_before_anything_could_be_said(tmp_path: Path) -> None:
