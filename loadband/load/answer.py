@@ -86,9 +86,9 @@ class Answer:
         if self._is_stream and not over and self._parser.idle and not self._response.has_length:
             self._whole.settle(data, pieces, chunked=self._response.chunked)
 
-    def finish(self) -> None:
-        """The answer ended: by its framing, or because the connection did."""
-        self._response.end()
+    def finish(self, lost: OSError | None = None) -> None:
+        """The answer ended: by its framing, or because the connection did. `lost`: how that broke, if it did."""
+        self._response.end(lost)
         if self._is_stream:
             self._read(self._parser.finish(), torn=True)
         elif self._one_piece and self.complete:
@@ -217,6 +217,7 @@ class Answer:
             if self._error is None and not self.done:
                 self._clock.generated(stamp, answer=self._template.visible)
                 (self.text if self._template.visible else self.thoughts).append(text)
+                self.model = self._template.model or self.model
             return
         try:
             events = parser.feed(stamp, piece)
@@ -257,6 +258,7 @@ class Answer:
         else:
             return 0
         (self.text if self._template.visible else self.thoughts).extend(texts)
+        self.model = self._template.model or self.model
         self.size += sum(map(len, islice(reads, at, at + taken)))
         return taken
 

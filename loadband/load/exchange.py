@@ -172,7 +172,7 @@ class Exchange:
                 break
         if answer.first_byte is None and reused:
             raise _StaleError
-        answer.finish()
+        answer.finish(reader.error)
         if told := answer.failure(reader.error):
             self._fail(told)
 

@@ -56,9 +56,9 @@ class Response(HTTPResponse):
             return None if self.over else str(error.args[0])
         return None
 
-    def end(self) -> None:
-        """The connection ended: so does a body that only its close delimits."""
-        if self.headers_complete:
+    def end(self, lost: OSError | None = None) -> None:
+        """The connection ended: so does a body that only its close delimits, unless it was `lost`."""
+        if self.headers_complete and lost is None:
             self.parse(b"")
 
     def take(self) -> list[bytes]:

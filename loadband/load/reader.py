@@ -14,7 +14,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gevent
 import gevent.socket
@@ -44,13 +44,14 @@ class Reader:
     """The reads of one connection, from construction until `close`."""
 
     __slots__ = (
-        "_clock", "_newest", "_pieces", "_receive", "_stamps", "_turns", "_waiter", "_waiting", "_watcher",
+        "_clock", "_newest", "_pieces", "_receive", "_stamps", "_tls", "_turns", "_waiter", "_waiting", "_watcher",
         "eager", "ended", "error",
     )  # fmt: skip
 
     def __init__(self, sock: gevent.socket.socket, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._receive = receiver(sock)
+        self._tls = _tls_of(sock)
+        self._receive: Callable[[int], bytes] = _raw_socket(sock).recv if self._tls is None else self._tls.recv
         self._stamps: list[float] = []
         self._pieces: list[bytes] = []
         self._newest: float | None = None
@@ -81,18 +82,26 @@ class Reader:
             data = b""
         stamp = self._clock()
         if not data:
-            self.ended = True
-            self._watcher.stop()
-            self._turns.wait_for(self._wake)
+            self._end()
             return
         self._stamps.append(stamp)
         self._pieces.append(data)
         self._waiting += len(data)
-        if self._waiting >= WAITING_BYTES:
+        if self._tls is not None and self._tls.over:
+            self._end()
+        elif self._waiting >= WAITING_BYTES:
             self._watcher.stop()
             self._turns.wait_for(self._wake)
         elif self.eager or data.endswith(ENDINGS) or (len(data) < LONGEST_ENDING and self._looks_ended()):
             self._turns.wait_for(self._wake)
+
+    def _end(self) -> None:
+        """Nothing comes after what was read."""
+        self.ended = True
+        if self._tls is not None:
+            self.error = self._tls.error
+        self._watcher.stop()
+        self._turns.wait_for(self._wake)
 
     def _looks_ended(self) -> bool:
         """Whether the reads together end as a stream does, the last one alone being too short to tell."""
@@ -148,29 +157,48 @@ def receiver(sock: gevent.socket.socket) -> Callable[[int], bytes]:
 
     b"" at the end; raises BlockingIOError or SSLWantReadError where nothing is there.
     """
-    tls = getattr(sock, "_sslobj", None)
-    if tls is None:
-        return _raw_socket(sock).recv
+    tls = _tls_of(sock)
+    return _raw_socket(sock).recv if tls is None else tls.recv
 
-    def receive_tls(limit: int) -> bytes:
-        data: bytes = tls.read(limit)
-        # One arrival may hold several TLS records; what OpenSSL holds back would not wake the watcher again.
-        while data and len(data) < limit:
+
+class TlsReceiver:
+    """Reads what is there of a TLS connection, without blocking, and knows when it was the last."""
+
+    __slots__ = ("_tls", "error", "over")
+
+    def __init__(self, tls: Any) -> None:
+        self._tls = tls
+        self.over = False
+        """The end came, with the bytes that `recv` returned last or after them: no watcher tells it again."""
+        self.error: OSError | None = None
+        """What the end was, if not the peer's goodbye: some servers close without one, behind a whole answer."""
+
+    def recv(self, limit: int) -> bytes:
+        """All that is there, up to about so many bytes; b"" at the end. Raises SSLWantReadError where nothing is.
+
+        One arrival may hold several TLS records; what OpenSSL holds back would not wake a watcher again.
+        """
+        data = b""
+        while len(data) < limit and not self.over:
             try:
-                more = tls.read(limit)
+                more: bytes = self._tls.read(limit)
             except ssl.SSLWantReadError:
-                break
-            if not more:
-                break
+                if data:
+                    break
+                raise
+            except ssl.SSLZeroReturnError:
+                more = b""
+            except OSError as error:
+                self.error, more = _as_reset(error), b""
+            self.over = not more
             data += more
         return data
 
-    def receive_or_end(limit: int) -> bytes:
-        try:
-            return receive_tls(limit)
-        except ssl.SSLZeroReturnError:
-            return b""
-        except ssl.SSLEOFError as error:
-            raise ConnectionResetError(str(error)) from error
 
-    return receive_or_end
+def _as_reset(error: OSError) -> OSError:
+    return ConnectionResetError(str(error)) if isinstance(error, ssl.SSLEOFError) else error
+
+
+def _tls_of(sock: gevent.socket.socket) -> TlsReceiver | None:
+    tls = getattr(sock, "_sslobj", None)
+    return None if tls is None else TlsReceiver(tls)

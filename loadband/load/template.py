@@ -30,7 +30,7 @@ PROBE = "another text, to see what becomes of it"
 class EventTemplate:
     """The bytes around the text in one stream's events; none at first."""
 
-    __slots__ = ("_after", "_before", "_in_vain", "_read", "visible")
+    __slots__ = ("_after", "_before", "_in_vain", "_read", "model", "visible")
 
     def __init__(self, read: Callable[[bytes], Chunk | None]) -> None:
         """`read`: what a piece says that is one whole event; None of any other."""
@@ -39,6 +39,8 @@ class EventTemplate:
         self._in_vain = 0
         self.visible = True
         """The text is answer text, else reasoning."""
+        self.model: str | None = None
+        """The model that these events name."""
 
     @property
     def around(self) -> tuple[bytes, bytes]:
@@ -93,7 +95,7 @@ class EventTemplate:
     def _try(self, before: bytes, after: bytes, model: str | None, *, visible: bool) -> None:
         self._in_vain += 1
         if self._read(before + PROBE.encode() + after) == _saying(PROBE, model, visible=visible):
-            self._before, self._after, self.visible = before, after, visible
+            self._before, self._after, self.visible, self.model = before, after, visible, model
 
 
 def _saying(text: str, model: str | None, *, visible: bool) -> Chunk:

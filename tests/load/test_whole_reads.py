@@ -11,9 +11,12 @@ from loadband.load.dialects import dialect_of
 from loadband.load.dialects.openai_chat import OpenAIChat
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass
-from tests.load.streams import CHUNKED, DONE, HEAD, LAST_CHUNK, ROLE, Fed, chunk, delta, finish, text, usage
+from tests.load.streams import CHUNKED, DONE, HEAD, LAST_CHUNK, ROLE, Fed, chunk, delta, event, finish, text, usage
 
 WORDS = ["The", " river", " 河", " runs", " é", ".", " and", " on", " and", " on", " to", " the", " sea"]
+
+
+CALL = {"function": {"name": "look_up", "arguments": "{}"}}
 
 
 class Counting(Answer):
@@ -80,6 +83,14 @@ def test_a_read_with_something_behind_its_token_is_parsed(rest: bytes) -> None:
     assert answer.text == WORDS[:4]
     assert answer.parsed == 2 + bool(rest)
     Fed().feed(list(enumerate(reads)))
+
+
+def test_the_model_is_the_one_that_the_last_event_names() -> None:
+    """Also where a fallback answered in between, and its events taught nothing."""
+    other = event({"model": "fallback", "choices": [{"delta": {"content": "", "tool_calls": [CALL]}}]})
+    tokens = [chunk(text(word)) for word in WORDS]
+    answer = Fed().feed(list(enumerate([CHUNKED, *tokens[:4], chunk(other), *tokens[4:], chunk(DONE) + LAST_CHUNK])))
+    assert answer.answer.model == "m"
 
 
 def test_a_length_is_counted_by_the_parser() -> None:
