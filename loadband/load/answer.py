@@ -83,7 +83,7 @@ class Answer:
             self._fail(FailureClass.PROTOCOL, f"the answer is not HTTP ({broken}): {shown}")
         self._whole.resting = False
         over = self._error is not None or self.done or self.complete
-        if self._is_stream and not over and self._parser.idle and not self._response.has_length:
+        if self._is_stream and not over and self._parser.idle and not self.has_length:
             self._whole.settle(data, pieces, chunked=self._response.chunked)
 
     def finish(self, lost: OSError | None = None) -> None:
@@ -113,6 +113,11 @@ class Answer:
     def is_stream(self) -> bool:
         """Whether the answer is a stream of events, as far as is known."""
         return bool(self._is_stream)
+
+    @property
+    def has_length(self) -> bool:
+        """Whether it ends where no bytes tell and no connection ends: look at each read."""
+        return self._response.has_length
 
     @property
     def complete(self) -> bool:
@@ -146,7 +151,7 @@ class Answer:
         if status is None:
             return ServerError(FailureClass.RESET, how_lost(lost, "before it sent a whole header"))
         if not 200 <= status < 300:
-            return refusal(status, b"" if self._coding else self._body.data(), self._response.status_message)
+            return refusal(status, b"" if self._response.coding else self._body.data(), self._response.status_message)
         streamed = self._is_stream or self._says_stream()
         return (self._stream_failure(lost) if streamed else self._piece_failure(lost)) or given_up(self.finish_reason)
 
@@ -177,9 +182,10 @@ class Answer:
             # Held back until it is clear what it is: at most a few bytes, too few for an event.
             piece = self._body.data() + piece
             self._body = Body()
-            if self._coding and 200 <= (self.http_status or 0) < 300:
+            if self._response.coding and 200 <= (self.http_status or 0) < 300:
                 self._fail(
-                    FailureClass.PROTOCOL, f"the answer is compressed ({self._coding}) though nobody asked for it"
+                    FailureClass.PROTOCOL,
+                    f"the answer is compressed ({self._response.coding}) though nobody asked for it",
                 )
             self._is_stream = self._looks_like_stream(piece)
         if self._is_stream:
@@ -191,12 +197,6 @@ class Answer:
     def _one_piece(self) -> bool:
         """Whether this is the answer, and asked for in one piece."""
         return not self._dialect.stream and 200 <= (self.http_status or 0) < 300
-
-    @property
-    def _coding(self) -> str:
-        """Name of a compression; empty of plain bytes."""
-        coding = self._response.header("content-encoding").strip().lower()
-        return "" if coding == "identity" else coding
 
     def _says_stream(self) -> bool:
         return "text/event-stream" in self._response.header("content-type").lower()
@@ -277,7 +277,7 @@ class Answer:
                 self.thoughts.append(chunk.reasoning)
         self.done = self.done or chunk.done
         self.finish_reason = chunk.finish_reason or self.finish_reason
-        self.usage = chunk.usage or self.usage
+        self.usage = self.usage.then(chunk.usage)
         self.model = chunk.model or self.model
         self.tool_calls += chunk.tool_calls
 

@@ -20,6 +20,9 @@ BACKEND_HEADERS = (
 )  # fmt: skip
 """By which a router or gateway tells who answered; the first that is there."""
 
+FAR_MORE = 100
+"""So many times the asked length, and the events: several choices and hidden reasoning stay well below."""
+
 SHORT = 100
 """What is no longer than so many characters may come again."""
 
@@ -69,7 +72,7 @@ def wait_before_retry(exchange: Exchange, asked: Asked, session: Session) -> flo
 def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bool = False) -> Record:
     """The record of an exchange that ended; `retried`: its user asks again."""
     answer, timing, failure = exchange.answer, exchange.tokens.timing(), exchange.failure
-    tokens = answer.usage.output_tokens
+    tokens = counted(exchange, asked.max_tokens)
     source = TokenSource.USAGE
     if tokens is None:
         tokens, source = timing.events or None, TokenSource.EVENTS
@@ -127,13 +130,25 @@ def record_of(exchange: Exchange, asked: Asked, session: Session, *, retried: bo
     )
 
 
-def text_to_count(exchange: Exchange, session: Session) -> str | None:
+def counted(exchange: Exchange, max_tokens: int) -> int | None:
+    """Output tokens as the server counts them; None also of a count that cannot be.
+
+    None at all of an answer that said something is none, and so is far more than was asked for and came.
+    """
+    answer, events = exchange.answer, exchange.tokens.events
+    tokens = answer.usage.output_tokens
+    if tokens is None or tokens > FAR_MORE * max(max_tokens, events):
+        return None
+    return tokens or (None if events or answer.text or answer.thoughts else 0)
+
+
+def text_to_count(exchange: Exchange, session: Session, max_tokens: int) -> str | None:
     """The whole text of an answer whose tokens are to be counted after the run, as the server did not; None of others.
 
     The arguments of tool calls are no text that is kept: with them, events stay what stands for tokens.
     """
     answer = exchange.answer
-    if not session.work.counts_texts or answer.usage.output_tokens is not None or answer.tool_calls:
+    if not session.work.counts_texts or answer.tool_calls or counted(exchange, max_tokens) is not None:
         return None
     text = "".join([*answer.thoughts, *answer.text])
     if session.key:

@@ -167,7 +167,7 @@ class Exchange:
             patience = math.inf if answer.last_word else self.leave_at
             reads = reader.take(min(deadline, patience, now + PARSE_WITHIN_S))
             answer.feed_all(*reads)
-            reader.eager = not answer.is_stream or answer.done
+            reader.eager = not answer.is_stream or answer.done or answer.has_length
             if reader.ended and not reads.pieces:
                 break
         if answer.first_byte is None and reused:

@@ -46,6 +46,12 @@ class Response(HTTPResponse):
         """Neither chunks nor the connection's end say where the body ends. Ask when all headers were read."""
         return not self.chunked and ("content-length" in self or "transfer-encoding" in self)
 
+    @property
+    def coding(self) -> str:
+        """Name of a compression; empty of plain bytes."""
+        coding = self.header("content-encoding").strip().lower()
+        return "" if coding == "identity" else coding
+
     def parse(self, data: bytes) -> str | None:
         """Take these bytes. What makes them no HTTP, or None."""
         if self.over:

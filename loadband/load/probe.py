@@ -6,6 +6,7 @@ Must not know: Locust, files, users.
 Whatever would fail every request of the run is said here, in one line with the next step, before any load.
 """
 
+import functools
 import json
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -24,7 +25,7 @@ from loadband.load.prompts import PromptBook
 from loadband.load.request import get_request, request_head, whole_request
 from loadband.load.says import Sampling, ServerError
 from loadband.load.token_server import TokenServer
-from loadband.load.told import few, limit_of, names, refused, sentence_of
+from loadband.load.told import asked_patiently, few, limit_of, names, next_step, refused, sentence_of
 from loadband.record import FailureClass
 from loadband.rundir import one_line
 
@@ -262,10 +263,11 @@ class Probe:
         head = request_head(self._dialect.path(sampling.model), self._address, self._target.key)
         body = self._dialect.body(sampling, messages, max_tokens)
         echo = self._dialect.echo(messages)
-        exchange = Exchange(self._connection, self._dialect, self._target.timeouts, echo=echo)
-        self.found.requests += 1
+        made = functools.partial(Exchange, self._connection, self._dialect, self._target.timeouts, echo=echo)
+        attempts = asked_patiently(made, whole_request(head, body))
+        exchange = attempts[-1]
+        self.found.requests += len(attempts)
         self.found.exchanges.append(exchange)
-        exchange.run(whole_request(head, body))
         usage = exchange.answer.usage
         self.found.prompt_tokens += usage.prompt_tokens or 0
         self.found.output_tokens += usage.output_tokens or 0
@@ -286,7 +288,7 @@ class Probe:
                 "--prompt-tokens or --extra-body"
             )
         return UnreachableError(
-            f"{url} gave no answer to a first request ({failure.failure_class}: {sentence}): look at the server's log"
+            f"{url} gave no answer to a first request ({failure.failure_class}: {sentence}): {next_step(failure)}"
         )
 
     def _key_error(self, status: int, sentence: str) -> UsageError:

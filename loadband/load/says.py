@@ -8,7 +8,7 @@ A piece is *generated* when text, reasoning or a tool call is non-empty: a role-
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 
@@ -32,6 +32,12 @@ class Usage:
     prompt_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+
+    def then(self, later: "Usage | None") -> "Usage":
+        """The last word on each count: servers tell them in one event, in each, or one here and one there."""
+        if later is None:
+            return self
+        return Usage(*(new if new is not None else old for old, new in zip(astuple(self), astuple(later), strict=True)))
 
 
 class Chunk(NamedTuple):

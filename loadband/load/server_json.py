@@ -118,7 +118,7 @@ def usage_of(usage: Any) -> Usage | None:
         return None
     counts = Usage(
         output_tokens=token_count(usage.get("completion_tokens")),
-        prompt_tokens=token_count(usage.get("prompt_tokens")),
+        prompt_tokens=token_count(usage.get("prompt_tokens")) or None,  # no prompt is empty
         reasoning_tokens=token_count(
             dict_in(usage.get("completion_tokens_details")).get("reasoning_tokens", usage.get("reasoning_tokens"))
         ),

@@ -3,6 +3,7 @@
 Knows: the shapes of `/tokenize`, how to ask many small prompts at once. Must not know: what the counts are for.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from loadband.load.request import request_head, whole_request
 from loadband.load.says import Sampling
 from loadband.load.side_request import post
 from loadband.load.token_ids import Encode
+from loadband.load.told import asked_patiently
 
 TOKENIZE = "/tokenize"
 TOKENIZE_WITHIN_S = 20.0
@@ -66,14 +68,14 @@ class TokenServer:
     def _prompt_tokens(self, text: str) -> int | None:
         connection = Connection(self.address, self.timeouts.connect_s)
         messages = [{"role": "user", "content": text}]
-        exchange = Exchange(connection, self.dialect, self.timeouts, echo=self.dialect.echo(messages))
+        made = functools.partial(Exchange, connection, self.dialect, self.timeouts, echo=self.dialect.echo(messages))
         head = request_head(self.dialect.path(self.sampling.model), self.address, self.key)
         try:
-            exchange.run(whole_request(head, self.dialect.body(self.sampling, messages, 1)))
+            attempts = asked_patiently(made, whole_request(head, self.dialect.body(self.sampling, messages, 1)))
         finally:
             connection.close()
-        usage = exchange.answer.usage
-        self.requests += 1
+        usage = attempts[-1].answer.usage
+        self.requests += len(attempts)
         self.prompt_tokens += usage.prompt_tokens or 0
         self.output_tokens += usage.output_tokens or 0
         return usage.prompt_tokens

@@ -193,7 +193,7 @@ class ModelUser(User):
         finally:
             session.reason_due = session.reason_due or exchange.answer.finish_reason is not None
             record = record_of(exchange, asked, session, retried=wait_s is not None)
-            session.ledger.end(record, exchange.tokens, text_to_count(exchange, session))
+            session.ledger.end(record, exchange.tokens, text_to_count(exchange, session, asked.max_tokens))
             self._tell_locust(record, exchange.answer.size)
         return record, wait_s
 

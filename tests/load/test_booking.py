@@ -16,7 +16,7 @@ from loadband.load.says import ServerError
 from loadband.load.session import Session, StepMark
 from loadband.record import RECORD_COLUMNS, FailureClass, Record, Status, TokenSource
 from tests.load.records import session_of
-from tests.load.streams import CHUNKED, DONE, LAST_CHUNK, chunk, delta, finish, plain, text, usage, whole
+from tests.load.streams import CHUNKED, DONE, LAST_CHUNK, chunk, delta, event, finish, plain, text, usage, whole
 
 START = 50.0
 OFFSET = 1_000_000.0
@@ -100,6 +100,16 @@ SOURCES: list[tuple[bytes, int | None, str | None, float | None, str]] = [
     (finish() + usage(5, 0), 0, TokenSource.USAGE, None, "the server says none: 0 is known"),
     (finish(), None, None, None, "no event and no count: unknown, not 0"),
     (text("a") + usage(5, -7), 1, TokenSource.EVENTS, None, "an absurd count is none"),
+    (text("a") + usage(5, 0), 1, TokenSource.EVENTS, None, "none at all of what was said is no count"),
+    (text("a") + usage(5, 999_999_999), 1, TokenSource.EVENTS, None, "nor is a million times what was asked for"),
+    (text("a") + usage(5, 256), 256, TokenSource.USAGE, None, "more than asked, as servers do that take no limit"),
+    (
+        usage(5, 3) + text("a") + event({"choices": [], "usage": {"prompt_tokens": 5}}),
+        3,
+        TokenSource.USAGE,
+        None,
+        "the last count that was told",
+    ),
 ]
 
 
@@ -182,8 +192,8 @@ def test_a_text_that_nobody_counted_waits_whole_and_without_the_key(session: Ses
     half = text(" @!").replace(b"@", b"\\ud83d")
     pieces = delta(reasoning="Hm. "), text("The key "), text(f"is {KEY}"), half, finish(), DONE
     exchange = exchange_of((0.1, whole(*pieces)))
-    assert text_to_count(exchange, session) is None, "no tokenizer will count it"
-    assert text_to_count(exchange, counting(session)) == "Hm. The key is *** ?!"
+    assert text_to_count(exchange, session, 16) is None, "no tokenizer will count it"
+    assert text_to_count(exchange, counting(session), 16) == "Hm. The key is *** ?!"
 
 
 @pytest.mark.parametrize(
@@ -194,14 +204,14 @@ def test_a_text_that_nobody_counted_waits_whole_and_without_the_key(session: Ses
      (whole(DONE), "nothing was said")],
 )  # fmt: skip
 def test_other_texts_do_not_wait(session: Session, stream: bytes, sentence: str) -> None:
-    assert text_to_count(exchange_of((0.1, stream)), counting(session)) is None, sentence
+    assert text_to_count(exchange_of((0.1, stream)), counting(session), 16) is None, sentence
 
 
 def test_the_text_of_an_answer_in_one_piece_waits_too(session: Session) -> None:
     message = {"reasoning_content": "Hm. ", "content": "Yes."}
     body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
     exchange = exchange_of((0.1, plain("200 OK", body)), dialect=OpenAIChat(stream=False))
-    assert text_to_count(exchange, counting(session)) == "Hm. Yes."
+    assert text_to_count(exchange, counting(session), 16) == "Hm. Yes."
 
 
 def thinking(reasoning: int, output: int, shown: bytes = b"") -> Record:

@@ -209,3 +209,11 @@ def test_a_server_that_never_says_done_and_closes_is_a_success_by_its_finish_rea
     oracle.script(answer(at(0, content("A"), finish()), close(5)))
     exchange = Asker(oracle.url).ask()
     assert (exchange.status, exchange.answer.done) == (Status.OK, False)
+
+
+def test_an_answer_that_only_its_length_ends_is_over_with_its_last_byte(oracle: Oracle) -> None:
+    """Nothing in the last bytes says that they are the last: no `[DONE]`, no last chunk, no end of the connection."""
+    oracle.script(answer(at(0, role()), at(20, content("A")), at(40, finish()), framing="length"))
+    exchange = Asker(oracle.url).ask()
+    assert exchange.status == Status.OK
+    assert exchange.end - oracle.log().requests[0].sent[-1] < 0.5, "half of what bytes wait otherwise"
