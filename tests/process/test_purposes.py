@@ -59,13 +59,14 @@ def test_after_a_spike_the_load_falls_without_a_drain_and_the_report_tells_of_bo
 
 
 def test_a_server_that_dies_for_good_is_said_to_be_dead_in_bounded_time(tmp_path: Path) -> None:
-    with serving(small(base_ms=5.0, max_num_seqs=8, blocks=100, reserve_blocks=20, when_full="die")) as server:
+    """What its prompts cost is counted before, with eight requests at once, and must not kill it."""
+    with serving(small(base_ms=5.0, max_num_seqs=16, blocks=300, reserve_blocks=20, when_full="die")) as server:
         ended = run([
             "--headless", "-H", f"http://127.0.0.1:{server.port}", "--hold", "6s", "--max-hold", "7s", *SHORT,
-            "--steps", "2,8", "--recover", "--run-dir", str(tmp_path / "run"),
+            "--steps", "2,16", "--recover", "--run-dir", str(tmp_path / "run"),
         ])  # fmt: skip
     files = Files(tmp_path / "run")
-    assert [row["target"] for row in files.steps] == ["2", "8", "2"]
+    assert [row["target"] for row in files.steps] == ["2", "16", "2"]
     assert files.steps[-1]["ended_by"] == "target_lost"
     assert "the target did not come back: the run ends here" in ended.err
     verdict = json.loads((tmp_path / "run" / "report" / "verdict.json").read_text())
