@@ -314,6 +314,7 @@ static int listen_on(int port) {
 
 int main(int argc, char **argv) {
     if (argc < 5) { fprintf(stderr, "usage: token_server PORT TTFT_MS ITL_MS TOKENS\n"); return 2; }
+    signal(SIGPIPE, SIG_IGN);  /* a client that hangs up under TLS */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
