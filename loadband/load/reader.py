@@ -10,9 +10,12 @@ readable are read before each: what a request's end costs must not make the othe
 replaces this module alone.
 """
 
+import fcntl
 import socket
 import ssl
+import termios
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -164,10 +167,12 @@ def receiver(sock: gevent.socket.socket) -> Callable[[int], bytes]:
 class TlsReceiver:
     """Reads what is there of a TLS connection, without blocking, and knows when it was the last."""
 
-    __slots__ = ("_tls", "error", "over")
+    __slots__ = ("_fd", "_tls", "_waiting", "error", "over")
 
-    def __init__(self, tls: Any) -> None:
+    def __init__(self, tls: Any, fd: int) -> None:
         self._tls = tls
+        self._fd = fd
+        self._waiting = array("i", [0])
         self.over = False
         """The end came, with the bytes that `recv` returned last or after them: no watcher tells it again."""
         self.error: OSError | None = None
@@ -179,7 +184,7 @@ class TlsReceiver:
         One arrival may hold several TLS records; what OpenSSL holds back would not wake a watcher again.
         """
         data = b""
-        while len(data) < limit and not self.over:
+        while not data or (len(data) < limit and self._more()):
             try:
                 more: bytes = self._tls.read(limit)
             except ssl.SSLWantReadError:
@@ -192,7 +197,16 @@ class TlsReceiver:
                 self.error, more = _as_reset(error), b""
             self.over = not more
             data += more
+            if self.over:
+                break
         return data
+
+    def _more(self) -> bool:
+        """Whether more is there. To read in vain would cost an exception for each token."""
+        if self._tls.pending():
+            return True
+        fcntl.ioctl(self._fd, termios.FIONREAD, self._waiting)
+        return self._waiting[0] > 0
 
 
 def _as_reset(error: OSError) -> OSError:
@@ -201,4 +215,4 @@ def _as_reset(error: OSError) -> OSError:
 
 def _tls_of(sock: gevent.socket.socket) -> TlsReceiver | None:
     tls = getattr(sock, "_sslobj", None)
-    return None if tls is None else TlsReceiver(tls)
+    return None if tls is None else TlsReceiver(tls, sock.fileno())
