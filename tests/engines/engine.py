@@ -78,7 +78,7 @@ class Engine:
 
     def stop(self) -> int:
         """End it by ending its standard input; the exit code."""
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
         return self._process.returncode
 
     def _exchange(self, method: str, path: str, body: str | None = None) -> bytes:
