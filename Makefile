@@ -52,8 +52,10 @@ check: setup-dev ## format, lint, types, tests: what the CI runs
 	@$(MAKE) --no-print-directory test
 
 # Tests of processes mostly wait: six at a time share two cores; tests of times want them alone. 5 is pytest's "no tests".
+# The second line is the hot path as it is without a C compiler.
 test: setup-dev .engine/llamacpp/installed ## all tests but the long ones and vLLM's
 	@$(BIN)/python -m pytest -n 6 --dist worksteal -m "not timing and not long and not vllm"
+	@LOADBAND_NATIVE=0 $(BIN)/python -m pytest -n 6 tests/load -m "not timing and not long and not process"
 	@$(BIN)/python -m pytest -n 0 -m "timing and not long" || test $$? -eq 5
 
 test-long: setup-dev .engine/llamacpp/installed ## the tests that need longer than a coffee
@@ -75,12 +77,12 @@ format: setup-dev ## format and sort the code
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-setup: .venv/installed ## the virtual environment to run with
-setup-dev: .venv/installed-dev ## the virtual environment to develop with
+setup: .venv/installed .venv/native ## the virtual environment to run with
+setup-dev: .venv/installed-dev .venv/native ## the virtual environment to develop with
 engine: $(INSTALLED) ## the engine's own virtual environment: ENGINE=llamacpp or vllm
 
 clean: ## remove what make made; runs/ stays
-	@rm -rf .venv .engine .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .engine loadband/load/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Make a virtual environment ($1), or say in one line what is missing and what mends it.
@@ -104,6 +106,11 @@ endef
 .venv/installed: requirements.txt
 	$(call venv,.venv)
 	$(call install,.venv,$<)
+
+# The hot path in C, where there is a compiler; a sentence where there is none. Of other sources it is another file.
+.venv/native: $(wildcard loadband/load/native/*.c loadband/load/native/*.h) | .venv/installed
+	@$(BIN)/python -m loadband.load.native
+	@touch $@
 
 .venv/installed-dev: requirements-dev.txt requirements.txt
 	$(call venv,.venv)

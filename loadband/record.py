@@ -30,6 +30,7 @@ status                ok, failed (with a class), cut (still running at the end o
 ====================  ==========================================================================================
 """
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -147,7 +148,7 @@ class Record:
 
     def values(self) -> list[Any]:
         """The fields in column order, as plain values that any serialiser takes."""
-        return [getattr(self, name) for name in RECORD_COLUMNS]
+        return list(_VALUES(self))
 
     @classmethod
     def of(cls, values: list[Any]) -> "Record":
@@ -174,3 +175,5 @@ def spread(tokens: int, seconds: Mapping[int, int]) -> dict[int, int]:
 
 
 RECORD_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Record))
+
+_VALUES = operator.attrgetter(*RECORD_COLUMNS)

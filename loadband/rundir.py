@@ -22,10 +22,11 @@ much load: the `step` with less of it, and the one before it, `after`; `zombies_
 than users the server said it ran, and until when after the fall, null where it does not tell), `slo` and `abandon`
 (text or null), `dataset` (null, or `file requests digest bad_lines`), `labels` (key -> value), `server_args`,
 `timeouts` (`connect_s first_token_s idle_s total_s`), `retries` (a number), `estimated` (only when answers were counted
-after the run: `tokenizer answers`), `workers` (list of `name host cores clock_offset_s clock_error_s`), `probe`
-(requests and tokens sent before load), `findings` (list of sentences about the target), `doctor` (null, or a list of
-`check mark said next values` with `mark` = `good warn bad unknown`), `link` (null, or `connect_min_s connect_median_s
-round_trip_min_s round_trip_median_s`), `server` (what it told of itself).
+after the run: `tokenizer answers`), `workers` (list of `name host cores reader clock_offset_s clock_error_s`, `reader`
+= `thread` or `event loop`: what stamps the reads), `probe` (requests and tokens sent before load), `findings` (list of
+sentences about the target), `doctor` (null, or a list of `check mark said next values` with `mark` = `good warn bad
+unknown`), `link` (null, or `connect_min_s connect_median_s round_trip_min_s round_trip_median_s`), `server` (what it
+told of itself).
 """
 
 import csv
@@ -82,9 +83,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 `output_tokens_cut` are those of cut and of abandoned requests; `users`
 and `in_flight` are the master's sums over workers and stand in a second's first row only.
 `histograms.csv`: one row per worker, step, second of completion, scenario and metric (`itl`: successes only; `lag`:
-the worker's event-loop lag, scenario empty); seconds are whole Unix seconds, both ends inclusive.
+the worker's event-loop lag, scenario empty; `read_lag`: that of its reading thread, where it has one); seconds are
+whole Unix seconds, both ends inclusive.
 `steps.csv`: times are Unix seconds on the master's clock; `ended_by` is one of `hold max_hold not_reached target_lost
-failure worker_lost guard stopped cut_off`, `failure` after a whole hold. `workers.csv`: `cpu` is a share of one core.
+failure worker_lost guard stopped cut_off`, `failure` after a whole hold. `workers.csv`: `cpu` is
+the share of a core that the busiest part used, the event loop or all other threads; of one core, both together.
 """
 
 

@@ -4,7 +4,8 @@ Knows: event-loop lag, CPU, lost workers, descriptors; what each spoils. Must no
 
 Lag p99 is that of the worst worker, from its `lag` histograms over the hold; where those are missing, the mean over
 the hold of its per-second p99. Lag shifts stamps: it spoils TTFT and single gaps long before it spoils TPOT or
-tokens/s, which divide it by the number of tokens.
+tokens/s, which divide it by the number of tokens. Where a thread of its own stamps the reads, its lag (`read_lag`) is
+what spoils gaps; the event loop's still delays what is sent, so TTFT.
 """
 
 import numpy as np
@@ -39,7 +40,8 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     """The grade after all checks of the client itself."""
     hold, ended, workers = data.hold, data.ended, files.workers
     during = workers[(workers["second"] >= np.floor(hold.begin)) & (workers["second"] <= hold.end)]
-    grade = _check_lag(grade, numbers, worst_lag(files.histograms, workers, hold), limits)
+    lags = worst_lag(files.histograms, workers, hold), read_lag(files.histograms, hold)
+    grade = _check_lag(grade, numbers, *lags, limits)
     grade = _check_cpu(grade, during, limits)
     begun = files.requests.loc[files.requests["started_at"].between(hold.begin, hold.end), ["status", "worker"]]
     lost = begun[begun["status"] == Status.LOST]  # nobody knows when they ended
@@ -83,17 +85,25 @@ def worst_lag(histograms: pd.DataFrame, workers: pd.DataFrame, hold: Hold) -> fl
     return max(worst) if worst else None
 
 
-def _check_lag(grade: Grade, numbers: Numbers, lag_s: float | None, limits: Thresholds) -> Grade:
-    if lag_s is None:
+def read_lag(histograms: pd.DataFrame, hold: Hold) -> float | None:
+    """Lag p99 of the worst worker's reading thread over the hold, seconds; None where the event loop reads."""
+    merged = windows.merged_histograms(histograms, hold, "read_lag", by="worker")
+    return max((lag for histogram in merged.values() if (lag := histogram.percentile(99)) is not None), default=None)
+
+
+def _check_lag(grade: Grade, numbers: Numbers, loop_s: float | None, read_s: float | None, limits: Thresholds) -> Grade:
+    if loop_s is None:
         return grade.undecide("client_lag")
-    lag = f"event-loop lag p99 of {lag_s * 1000:.0f} ms"
-    if lag_s > limits.lag_client_limited_s:
-        return grade.refuse(f"the client was the limit ({lag}): use more workers or cores", client_limited=True)
+    words = f"event-loop lag p99 of {loop_s * 1000:.0f} ms"
+    words += "" if read_s is None else f", reading thread's {read_s * 1000:.0f} ms"
+    worst_s, stamps_s = max(loop_s, read_s or 0.0), loop_s if read_s is None else read_s
+    if worst_s > limits.lag_client_limited_s:
+        return grade.refuse(f"the client was the limit ({words}): use more workers or cores", client_limited=True)
     ttft, itl = numbers.ttft_p50_s, numbers.itl_p50_s
-    if ttft is not None and lag_s > max(limits.lag_ttft_s, limits.lag_ttft_share * ttft):
-        grade = grade.mark("lag_ttft", f"TTFT is finer than the client can see ({lag})")
-    if itl is not None and lag_s > max(limits.lag_itl_s, limits.lag_itl_share * itl):
-        grade = grade.mark("lag_itl", f"ITL percentiles are finer than the client can see ({lag})")
+    if ttft is not None and worst_s > max(limits.lag_ttft_s, limits.lag_ttft_share * ttft):
+        grade = grade.mark("lag_ttft", f"TTFT is finer than the client can see ({words})")
+    if itl is not None and stamps_s > max(limits.lag_itl_s, limits.lag_itl_share * itl):
+        grade = grade.mark("lag_itl", f"ITL percentiles are finer than the client can see ({words})")
     return grade
 
 

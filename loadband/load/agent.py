@@ -21,6 +21,7 @@ from loadband.errors import UnansweredError, complain
 from loadband.load.clock_sync import ClockSync
 from loadband.load.dataset import Dataset
 from loadband.load.health import Health
+from loadband.load.read_thread import read_lags
 from loadband.load.session import Session, StepMark, Work
 from loadband.load.token_clock import nearest_rank
 
@@ -80,7 +81,9 @@ class Agent:
         if session is None:
             return None
         lags, cpu = self._health.take()
-        session.ledger.observe("lag", lags, session.step.number, int(session.wall()))
+        step, second = session.step.number, int(session.wall())
+        session.ledger.observe("lag", lags, step, second)
+        session.ledger.observe("read_lag", read_lags(), step, second)
         lags.sort()
         return {
             **session.take_report(),
@@ -91,6 +94,7 @@ class Agent:
             "state": self._runner.state,
             "host": socket.gethostname(),
             "cores": os.cpu_count(),
+            "reader": "event loop" if session.read_in_loop else "thread",
             "clock_offset_s": self._clock.offset_s if self._clock else None,
             "clock_error_s": self._clock.error_s if self._clock else None,
         }

@@ -13,14 +13,13 @@ another request comes): `truncated`. So is one whose finish reason says that it 
 """
 
 import functools
-from collections.abc import Sequence
-from itertools import islice
 
 from loadband.load.broken_off import given_up, how_lost
 from loadband.load.dialects.dialect import Dialect
 from loadband.load.event_parser import event_parser, only_event
 from loadband.load.framing import Response
 from loadband.load.plain_answer import WHOLE_BYTES, Body, begins_as_events, missing, no_stream, refusal
+from loadband.load.reads import Reads
 from loadband.load.says import Chunk, ProtocolError, ServerError, Usage, new_text
 from loadband.load.sse import Event
 from loadband.load.template import EventTemplate
@@ -60,14 +59,15 @@ class Answer:
         self.done = False
         """`[DONE]` was seen."""
 
-    def feed_all(self, stamps: Sequence[float], reads: Sequence[bytes]) -> None:
+    def feed_all(self, reads: Reads) -> None:
         """These reads, in order: as `feed` of each one, and faster."""
-        at = 0
-        while at < len(reads):
-            taken = self._hear(stamps, reads, at) if self._whole.resting else 0
-            if not taken:
-                self.feed(stamps[at], reads[at])
-            at += taken or 1
+        at = begin = 0
+        while at < len(reads.sizes):
+            if not (taken := self._hear(reads, at, begin)):
+                self.feed(reads.stamps[at], reads.data[begin : begin + reads.sizes[at]])
+                taken = 1
+            begin += sum(reads.sizes[at : at + taken])
+            at += taken
 
     def feed(self, stamp: float, data: bytes) -> None:
         """One read. Faults of the server are kept for `failure`, never raised."""
@@ -141,7 +141,7 @@ class Answer:
 
     def header(self, name: str) -> str:
         """A header's value; empty when there is none."""
-        return self._response.header(name).strip()
+        return self._response.header(name).strip() if name in self._response else ""
 
     def failure(self, lost: OSError | None = None) -> ServerError | None:
         """Why the finished answer is no success, None when it is one. `lost`: how the connection broke, if it did."""
@@ -246,20 +246,21 @@ class Answer:
             self._say(event.stamp, chunk)
         return chunk if len(events) == 1 else None
 
-    def _hear(self, stamps: Sequence[float], reads: Sequence[bytes], at: int) -> int:
+    def _hear(self, reads: Reads, at: int, begin: int) -> int:
         """Take the reads from `at` on that are text and nothing else, without parsing them. How many."""
-        taken, texts = 1, self._whole.texts(reads, at)
-        if texts:
-            taken = len(texts)
-            self._clock.generated_apart(stamps[at : at + taken], answer=self._template.visible)
-        elif texts := self._whole.texts_in(reads[at]):
-            for _ in texts:
-                self._clock.generated(stamps[at], answer=self._template.visible)
-        else:
+        texts, counts = self._whole.hear(reads, at, begin)
+        if not (taken := len(counts)):
             return 0
-        (self.text if self._template.visible else self.thoughts).extend(texts)
+        stamps, visible = reads.stamps[at : at + taken], self._template.visible
+        if len(texts) == taken:
+            self._clock.generated_apart(stamps, answer=visible)
+        else:
+            for stamp, count in zip(stamps, counts, strict=True):
+                for _ in range(count):
+                    self._clock.generated(stamp, answer=visible)
+        (self.text if visible else self.thoughts).extend(texts)
         self.model = self._template.model or self.model
-        self.size += sum(map(len, islice(reads, at, at + taken)))
+        self.size += sum(reads.sizes[at : at + taken])
         return taken
 
     def _say(self, stamp: float, chunk: Chunk) -> None:

@@ -20,7 +20,7 @@ import gevent.ssl
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
 from loadband.errors import UsageError
-from loadband.load.reader import receiver
+from loadband.load.nonblocking import receiver
 from loadband.record import FailureClass
 
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
@@ -100,13 +100,13 @@ def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
     return found
 
 
-def is_alive(sock: gevent.socket.socket | None) -> bool:
+def is_alive(sock: gevent.socket.socket) -> bool:
     """Whether an idle kept connection may be used again: nothing to read, not closed.
 
     Reads instead of `select`, which fails for descriptors from 1024 on and would call every connection dead. Through
     TLS where there is one: its tickets, which TLS 1.3 sends unasked after the handshake, are nothing to read.
     """
-    if sock is None or sock.fileno() < 0:
+    if sock.fileno() < 0:
         return False
     try:
         receiver(sock)(1)
@@ -118,20 +118,10 @@ def is_alive(sock: gevent.socket.socket | None) -> bool:
 
 
 class _CarefulPool(ConnectionPool):
-    """Geventhttpclient's pool with names looked up once, and a check of liveness that knows no limit."""
-
-    created = False
-    """Whether the last `get_socket` made a new connection."""
+    """Geventhttpclient's way to a connection, with names looked up once; the pool itself stays empty."""
 
     def _resolve(self) -> list[Any]:
         return resolve(self._connection_host, self._connection_port)
-
-    def _is_socket_alive(self, sock: gevent.socket.socket | None) -> bool:
-        return is_alive(sock)
-
-    def _create_socket(self) -> gevent.socket.socket:
-        self.created = True
-        return super()._create_socket()
 
     def after_connect(self, sock: gevent.socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -160,6 +150,7 @@ class Connection:
         if address.tls:
             options["ssl_context_factory"] = _shared_context
         self._pool: _CarefulPool = (_CarefulTlsPool if address.tls else _CarefulPool)(**options)
+        self._kept: gevent.socket.socket | None = None
         self._prepared = False
         """The kept socket was connected ahead, and has served no request."""
 
@@ -182,8 +173,12 @@ class Connection:
     def open(self, clock: Callable[[], float] = time.perf_counter) -> tuple[gevent.socket.socket, float | None]:
         """The kept socket, or a new one with the seconds it took: 0 of one connected ahead. Raises ConnectError."""
         prepared, self._prepared = 0.0 if self._prepared else None, False
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            if is_alive(kept):
+                return kept, prepared
+            self.drop(kept)
         before = clock()
-        self._pool.created = False
         timer = gevent.Timeout(self._timeout_s)
         timer.start()
         try:
@@ -198,11 +193,11 @@ class Connection:
             raise _connect_error(error) from error
         finally:
             timer.close()
-        return sock, clock() - before if self._pool.created else prepared
+        return sock, clock() - before
 
     def keep(self, sock: gevent.socket.socket) -> None:
         """The answer ended cleanly: the socket serves the next request."""
-        self._pool.return_socket(sock)
+        self._kept = sock
 
     def drop(self, sock: gevent.socket.socket) -> None:
         """Close the socket; the server sees the abort."""
@@ -210,6 +205,9 @@ class Connection:
 
     def close(self) -> None:
         """Close the kept socket, if any."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            self.drop(kept)
         self._pool.close()
 
 

@@ -19,12 +19,15 @@ import gevent.socket
 from loadband.load.answer import Answer
 from loadband.load.connection import ConnectError, Connection
 from loadband.load.dialects.dialect import Dialect
-from loadband.load.reader import Reader
+from loadband.load.nonblocking import send_at_once
+from loadband.load.read_thread import ThreadReader
+from loadband.load.reader import LoopReader, reader_of
+from loadband.load.reads import Reads
 from loadband.load.says import ServerError
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass, Status
 
-PARSE_WITHIN_S = 1.0
+PARSE_WITHIN_S = 3.0
 """Bytes wait at most this long before they are parsed."""
 
 DONE_LINGER_S = 0.1
@@ -122,11 +125,11 @@ class Exchange:
         reused = connect_s is None
         if connect_s is not None:
             self.connect_s = (self.connect_s or 0.0) + connect_s
-        reader: Reader | None = None
+        reader: LoopReader | ThreadReader | None = None
         reusable = False
         try:
             self._send(sock, request, reused=reused)
-            reader = Reader(sock, self._clock)
+            reader = reader_of(sock, self._clock)
             self._read(reader, reused=reused)
             reusable = self.answer.reusable and not reader.ended
         finally:
@@ -138,9 +141,11 @@ class Exchange:
                 self._connection.drop(sock)
 
     def _send(self, sock: gevent.socket.socket, request: bytes, *, reused: bool) -> None:
-        sock.settimeout(max(self._first_token_deadline() - self._clock(), 0.001))
+        sent = send_at_once(sock, request)
         try:
-            sock.sendall(request)
+            if sent < len(request):
+                sock.settimeout(max(self._first_token_deadline() - self._clock(), 0.001))
+                sock.sendall(request[sent:])
         except TimeoutError:
             sentence = f"the request was not taken within {self._timeouts.first_token_s:g} s"
             raise ConnectError(FailureClass.TIMEOUT_FIRST_TOKEN, sentence) from None
@@ -150,7 +155,7 @@ class Exchange:
             # The server may have answered before it closed (a refusal of a long body): its sentence is worth more.
         self.sent_s = self._clock() - self.start
 
-    def _read(self, reader: Reader, *, reused: bool) -> None:
+    def _read(self, reader: LoopReader | ThreadReader, *, reused: bool) -> None:
         answer = self.answer
         self._leaving.close()  # from here on the reads end in time, and none of what came is lost
         while not (answer.complete or answer.broken):
@@ -158,17 +163,17 @@ class Exchange:
             if now >= self.leave_at and not answer.last_word:
                 self.status = Status.ABANDONED
                 return
-            deadline, expired = self._deadline(reader)
+            deadline, meaning = self._deadline(reader)
             if now >= deadline:
-                if expired is None:
+                if meaning is None:
                     break
-                self._fail(expired)
+                self._fail(ServerError(meaning, self._sentence(meaning)))
                 return
             patience = math.inf if answer.last_word else self.leave_at
-            reads = reader.take(min(deadline, patience, now + PARSE_WITHIN_S))
-            answer.feed_all(*reads)
-            reader.eager = not answer.is_stream or answer.done or answer.has_length
-            if reader.ended and not reads.pieces:
+            reads = self._take(reader, min(deadline, patience, now + PARSE_WITHIN_S))
+            answer.feed_all(reads)
+            reader.wake_at_each_read(not answer.is_stream or answer.done or answer.has_length)
+            if reader.ended and not reads.stamps:
                 break
         if answer.first_byte is None and reused:
             raise _StaleError
@@ -176,25 +181,35 @@ class Exchange:
         if told := answer.failure(reader.error):
             self._fail(told)
 
-    def _deadline(self, reader: Reader) -> tuple[float, ServerError | None]:
+    def _take(self, reader: LoopReader | ThreadReader, until: float) -> Reads:
+        try:
+            return reader.take(until)
+        except gevent.GreenletExit:
+            self.answer.feed_all(reader.rest())  # the user is stopped; what came has come
+            raise
+
+    def _deadline(self, reader: LoopReader | ThreadReader) -> tuple[float, FailureClass | None]:
         """The next moment at which waiting ends, and the failure that it means; None after the server's last word."""
-        limits = self._timeouts
         last = self.start if reader.last is None else reader.last
+        ends = self.start + self._timeouts.total_s
         if self.answer.done:
             self._done_at = self._done_at or self._clock()
             return self._done_at + DONE_LINGER_S, None
         if self.answer.last_word:
-            return min(last + FINISH_LINGER_S, self.start + limits.total_s), None
+            return min(last + FINISH_LINGER_S, ends), None
         if self.tokens.first is None:
-            deadline = self.start + limits.first_token_s
-            failure = ServerError(FailureClass.TIMEOUT_FIRST_TOKEN, f"no token within {limits.first_token_s:g} s")
+            deadline, meaning = self.start + self._timeouts.first_token_s, FailureClass.TIMEOUT_FIRST_TOKEN
         else:
-            deadline = last + limits.idle_s
-            failure = ServerError(FailureClass.TIMEOUT_IDLE, f"silence of {limits.idle_s:g} s in mid-answer")
-        if self.start + limits.total_s <= deadline:
-            sentence = f"the answer took longer than {limits.total_s:g} s"
-            return self.start + limits.total_s, ServerError(FailureClass.TIMEOUT_TOTAL, sentence)
-        return deadline, failure
+            deadline, meaning = last + self._timeouts.idle_s, FailureClass.TIMEOUT_IDLE
+        return (deadline, meaning) if deadline < ends else (ends, FailureClass.TIMEOUT_TOTAL)
+
+    def _sentence(self, expired: FailureClass) -> str:
+        limits = self._timeouts
+        return {
+            FailureClass.TIMEOUT_FIRST_TOKEN: f"no token within {limits.first_token_s:g} s",
+            FailureClass.TIMEOUT_IDLE: f"silence of {limits.idle_s:g} s in mid-answer",
+            FailureClass.TIMEOUT_TOTAL: f"the answer took longer than {limits.total_s:g} s",
+        }[expired]
 
     def _first_token_deadline(self) -> float:
         return self.start + min(self._timeouts.first_token_s, self._timeouts.total_s)

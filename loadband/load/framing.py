@@ -7,8 +7,6 @@ looked at, whether it comes in the same read or in a later one; the connection i
 trailers are bounded, for some never end.
 """
 
-import functools
-
 from geventhttpclient.response import HTTPParseError, HTTPResponse
 
 HEADER_CHARACTERS = 65536
@@ -22,6 +20,10 @@ class Response(HTTPResponse):
         super().__init__(method="POST")
         self.over = False
         """The final answer's message ended by its own framing, or by `end`."""
+        self.chunked = False
+        """The body comes in chunks. Known when all headers were read."""
+        self.has_length = False
+        """Neither chunks nor the connection's end say where the body ends. Known when all headers were read."""
         self._pieces: list[bytes] = []
         self._header_characters = 0
 
@@ -35,16 +37,6 @@ class Response(HTTPResponse):
         """A header's value, of several the first; empty when there is none."""
         value = self.get(name) or ""
         return value if isinstance(value, str) else value[0]
-
-    @functools.cached_property
-    def chunked(self) -> bool:
-        """The body comes in chunks. Ask when all headers were read."""
-        return self.header("transfer-encoding").strip().lower() == "chunked"
-
-    @functools.cached_property
-    def has_length(self) -> bool:
-        """Neither chunks nor the connection's end say where the body ends. Ask when all headers were read."""
-        return not self.chunked and ("content-length" in self or "transfer-encoding" in self)
 
     @property
     def coding(self) -> str:
@@ -84,6 +76,12 @@ class Response(HTTPResponse):
         self._header_characters += len(string)
         if self._header_characters > HEADER_CHARACTERS:
             raise HTTPParseError(f"its header is longer than {HEADER_CHARACTERS:,} bytes")
+
+    def _on_headers_complete(self) -> int | bool | None:
+        skipped = super()._on_headers_complete()
+        self.chunked = self.header("transfer-encoding").strip().lower() == "chunked"
+        self.has_length = not self.chunked and ("content-length" in self or "transfer-encoding" in self)
+        return skipped
 
     def _on_body(self, buf: bytearray) -> None:
         self._pieces.append(bytes(buf))

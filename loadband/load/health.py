@@ -2,10 +2,12 @@
 
 Knows: how to see that a load generator lies. Must not know: requests, files, what a level does with it.
 
-A greenlet sleeps a short while and sees by how much it was woken too late: every stamp of this process may have
-been late by as much. CPU % alone does not show it.
+A greenlet sleeps a short while and sees by how much it was woken too late: whatever this process does may have been
+late by as much. CPU % alone does not show it. Stamps of reads that a thread of its own takes (`read_thread.py`) have
+a probe of their own.
 """
 
+import os
 import time
 from collections.abc import Callable
 
@@ -21,7 +23,7 @@ class Health:
         self._clock = clock
         self._lags: list[float] = []
         self._since = clock()
-        self._cpu = time.process_time()
+        self._loop_cpu, self._cpu = time.thread_time(), time.process_time()
         self._greenlet: gevent.Greenlet[[], None] | None = None
 
     def start(self) -> None:
@@ -36,9 +38,22 @@ class Health:
             self._lags.append(max(self._clock() - before - PERIOD_S, 0.0))
 
     def take(self) -> tuple[list[float], float | None]:
-        """Lags in seconds, and the share of one core used, since the last take; no share of no time."""
+        """Lags in seconds, and the share of its core that the busiest part used, since the last take.
+
+        Parts are the event loop and all other threads; they share a core where the process has only one. To be called
+        in the event loop. No share of no time.
+        """
         lags, self._lags = self._lags, []
-        now, cpu = self._clock(), time.process_time()
-        share = (cpu - self._cpu) / (now - self._since) if now > self._since else None
-        self._since, self._cpu = now, cpu
-        return lags, share
+        now, loop_cpu, cpu = self._clock(), time.thread_time(), time.process_time()
+        loop, whole, elapsed = loop_cpu - self._loop_cpu, cpu - self._cpu, now - self._since
+        busiest = whole if _cores() == 1 else max(loop, whole - loop)
+        self._since, self._loop_cpu, self._cpu = now, loop_cpu, cpu
+        return lags, busiest / elapsed if elapsed > 0 else None
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # no Linux
+        return os.cpu_count() or 1

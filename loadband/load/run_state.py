@@ -48,8 +48,8 @@ class RunState:
         name = report["worker"]
         if name in self._heard:
             return
-        kept = ("host", "cores", "clock_offset_s", "clock_error_s")
-        self._heard[name] = {"name": name, **{key: report[key] for key in kept}}
+        kept = ("host", "cores", "reader", "clock_offset_s", "clock_error_s")
+        self._heard[name] = {"name": name, **{key: report.get(key) for key in kept}}
         before = [worker for worker in self._before if worker.get("name") not in self._heard]
         self.write(workers=[*before, *(self._heard[key] for key in sorted(self._heard))])
 

@@ -8,7 +8,7 @@ A piece is *generated* when text, reasoning or a tool call is non-empty: a role-
 
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -24,8 +24,7 @@ class ServerError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Token counts the server told; None where it did not."""
 
     output_tokens: int | None = None
@@ -37,7 +36,12 @@ class Usage:
         """The last word on each count: servers tell them in one event, in each, or one here and one there."""
         if later is None:
             return self
-        return Usage(*(new if new is not None else old for old, new in zip(astuple(self), astuple(later), strict=True)))
+        if self == NOT_TOLD:
+            return later
+        return Usage(*(new if new is not None else old for old, new in zip(self, later, strict=True)))
+
+
+NOT_TOLD = Usage()
 
 
 class Chunk(NamedTuple):

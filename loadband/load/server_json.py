@@ -142,6 +142,8 @@ def text_in(content: Any) -> str:
     """Text, or the texts of its parts, joined; empty of anything else."""
     if isinstance(content, str):
         return content
+    if content is None:
+        return ""
     parts = (part.get("text") for part in list_in(content) if isinstance(part, dict))
     return "".join(part for part in parts if isinstance(part, str))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from gevent.event import Event
 
+from loadband.load import native
 from loadband.load.connection import Address, Connection, parse_address
 from loadband.load.dataset import Dataset
 from loadband.load.dialects import dialect_of
@@ -119,6 +120,7 @@ class Session:
             rest=Rest(),
         )
         self._options: dict[str, ScenarioOptions] = {}
+        self._samplings: dict[tuple[str, str | None], Sampling] = {}
         self.leaving = parse_abandon(work.abandon) if work.abandon else Leaving()
         self.ledger = Ledger(self.wall)
         self.reason_due = False
@@ -134,6 +136,8 @@ class Session:
         self._users = itertools.count()
         self._requests = itertools.count(work.first_request)
         self._address: Address = parse_address(work.host)
+        self.read_in_loop = self._address.tls or native.library() is None
+        """The event loop reads its connections; else a thread of its own does."""
         self.head = request_head(self.dialect.path(work.model), self._address, self.key)
 
     def wall(self) -> float:
@@ -158,15 +162,18 @@ class Session:
 
     def sampling(self, scenario: str, adapter: str | None) -> Sampling:
         """What every request of a scenario asks for."""
+        if (found := self._samplings.get((scenario, adapter))) is not None:
+            return found
         asked = self.options(scenario)
         model = adapter or self.work.model
-        return Sampling(
+        sampling = self._samplings[scenario, adapter] = Sampling(
             model,
             asked.temperature,
             ignore_eos=self.work.ignore_eos,
             extra_body=asked.extra_body,
             include_usage=self.work.include_usage,
         )
+        return sampling
 
     def adapter(self, user: int, conversation: int) -> str | None:
         """The adapter of a conversation: each in turn, whatever the number of workers."""

@@ -11,7 +11,7 @@ neither a line's end nor an unescaped quote can stand in a JSON string: the gram
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import takewhile
 
 import orjson
@@ -23,6 +23,15 @@ IN_VAIN = 8
 
 _ODD = re.compile(rb'["\\\x00-\x1f]')
 """What stands in no JSON string as it is."""
+
+_STRINGS = re.compile(rb'(?:[^"\\\x00-\x1f]|\\[^\n]|\n)*+')
+"""Lines between which quotes can be set: no quote ends one early, and none ends with half an escape."""
+
+_WAYS: tuple[Callable[[str], bytes], ...] = (
+    lambda text: json.dumps(text, ensure_ascii=False).encode(errors="replace"),
+    lambda text: json.dumps(text).encode(),
+)
+"""How servers write a text as JSON: as it is, or with escapes in place of all that is not ASCII."""
 
 PROBE = "another text, to see what becomes of it"
 
@@ -66,17 +75,18 @@ class EventTemplate:
         self._in_vain = 0
         return text or None
 
-    def read_all(self, literals: Sequence[bytes]) -> list[str]:
-        """As `read` of each one, none of them empty, up to the first that is None."""
-        odd = _ODD.search
-        try:
-            if odd(b"".join(literals)) is None:
+    def read_all(self, lines: bytes) -> list[str]:
+        """As `read` of each of these lines, none of them empty, up to the first that is None."""
+        risky = b'"' in lines or b"\\\n" in lines
+        if not risky or _STRINGS.fullmatch(lines):
+            try:
+                texts: list[str] = orjson.loads(b'["%b"]' % lines[:-1].replace(b"\n", b'","'))
+            except ValueError:
+                pass
+            else:
                 self._in_vain = 0
-                return [literal.decode() for literal in literals]
-            texts = [self.read(literal) if odd(literal) else literal.decode() for literal in literals]
-        except UnicodeDecodeError:
-            texts = [self.read(literal) for literal in literals]
-        return list(takewhile(bool, texts))  # type: ignore[arg-type]
+                return texts
+        return list(takewhile(bool, map(self.read, lines.split(b"\n")[:-1])))  # type: ignore[arg-type]
 
     def learn(self, data: bytes, chunk: Chunk) -> None:
         """Take the shape of a piece that is one event, read as `chunk`, if it holds text and nothing else."""
@@ -86,8 +96,8 @@ class EventTemplate:
         said = chunk.text or chunk.reasoning
         if not said or chunk != _saying(said, chunk.model, visible=visible):
             return
-        for literal in (json.dumps(said, ensure_ascii=False), json.dumps(said)):
-            around = data.split(literal.encode(errors="replace"))
+        for written in _WAYS:
+            around = data.split(written(said))
             if len(around) == 2:
                 self._try(around[0] + b'"', b'"' + around[1], chunk.model, visible=visible)
                 return

@@ -120,7 +120,8 @@ class ModelUser(User):
     @task
     def next_conversation(self) -> None:
         """Locust asks for the next piece of work."""
-        turns().take()
+        if self.session.read_in_loop:
+            turns().take()
         self.conversations += 1
         self.converse(self.session.book.source(self.number, self.conversations))
 

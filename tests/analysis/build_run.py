@@ -61,6 +61,7 @@ class Build:
     """Level -> share of its requests that fail fast."""
     failure_class: str = "http_500"
     lag_s: float = 0.0005
+    read_lag_s: float | None = None
     cpu: float = 0.2
     users_shown: Mapping[int, int] = field(default_factory=dict)
     """Level -> users that seconds.csv shows instead."""
@@ -192,6 +193,8 @@ def _write_health(
         level = next(s[2] for s in reversed(steps) if s[3] <= second)
         lags = Histogram([build.lag_s] * 50)
         table.append([1, second, second, "", "lag", *_cells(lags), "w1"])
+        if build.read_lag_s is not None:
+            table.append([1, second, second, "", "read_lag", *_cells(Histogram([build.read_lag_s] * 50)), "w1"])
         workers.append([second, "w1", level, float(level), build.lag_s, build.lag_s, build.cpu, "running"])
 
 

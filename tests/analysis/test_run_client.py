@@ -41,6 +41,27 @@ def test_lag_marks_what_it_spoils_and_no_more(tmp_path: Path) -> None:
         assert {"lag_ttft", "lag_itl"} <= set(level.grade.marks)
 
 
+READ_LAGS = [
+    (0.008, 0.0001, {"lag_ttft"}, "what is sent is late, what is stamped is not"),
+    (0.0005, 0.008, {"lag_ttft", "lag_itl"}, "stamps are late"),
+    (0.0005, 0.0001, set(), "neither"),
+]
+
+
+@pytest.mark.parametrize(("loop_s", "read_s", "marks", "sentence"), READ_LAGS, ids=[row[3] for row in READ_LAGS])
+def test_gaps_are_spoilt_by_the_lag_of_what_stamps_them(
+    tmp_path: Path, loop_s: float, read_s: float, marks: set[str], sentence: str
+) -> None:
+    built = build_run(tmp_path / "run", SHORT, lag_s=loop_s, read_lag_s=read_s)
+    for level in levels_of(built.path):
+        assert {"lag_ttft", "lag_itl"} & set(level.grade.marks) == marks, sentence
+
+
+def test_a_reading_thread_that_is_late_is_a_client_that_is_the_limit(tmp_path: Path) -> None:
+    built = build_run(tmp_path / "run", SHORT, read_lag_s=0.2)
+    assert all(level.grade.client_limited for level in levels_of(built.path))
+
+
 def test_lag_without_histograms_comes_from_the_workers(tmp_path: Path) -> None:
     built = build_run(tmp_path / "run", SHORT, lag_s=0.2)
     (built.path / HISTOGRAMS).unlink()

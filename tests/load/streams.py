@@ -10,6 +10,7 @@ from typing import Any
 from loadband.load.answer import Answer
 from loadband.load.dialects.dialect import Dialect
 from loadband.load.dialects.openai_chat import OpenAIChat
+from loadband.load.reads import reads_of
 from loadband.load.token_clock import TokenClock
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
@@ -82,7 +83,7 @@ class Fed:
             self.answer.feed(stamp, data)
         self.answer.finish()
         together = Fed(self._dialect, self._echo)
-        together.answer.feed_all([stamp for stamp, _ in at_once], [data for _, data in at_once])
+        together.answer.feed_all(reads_of([stamp for stamp, _ in at_once], [data for _, data in at_once]))
         together.answer.finish()
         assert together.outcome() == self.outcome()
         assert together.answer.text == self.answer.text

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from loadband.load.answer import Answer
 from loadband.load.dialects import dialect_of
 from loadband.load.dialects.openai_chat import OpenAIChat
+from loadband.load.reads import reads_of
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass
 from tests.load.streams import CHUNKED, DONE, HEAD, LAST_CHUNK, ROLE, Fed, chunk, delta, event, finish, text, usage
@@ -31,7 +32,7 @@ class Counting(Answer):
 
 def counted(reads: Sequence[bytes]) -> Counting:
     answer = Counting(OpenAIChat(), TokenClock(0.0))
-    answer.feed_all([0.1 * (at + 1) for at in range(len(reads))], reads)
+    answer.feed_all(reads_of([0.1 * (at + 1) for at in range(len(reads))], reads))
     answer.finish()
     return answer
 

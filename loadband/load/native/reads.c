@@ -1,0 +1,321 @@
+/* Reads many sockets in a thread of its own: stamps each read as it returns, and keeps stamp and bytes.
+ *
+ * Knows: sockets, epoll, one clock. Must not know: HTTP, tokens, Python. The thread never holds the interpreter's
+ * lock, so a stamp is true whatever the interpreter does meanwhile.
+ *
+ * The event loop is told through an eventfd, and only of streams that there is reason to look at: an eager one that
+ * brought anything, bytes that look like the end of an answer, the end of the connection, a full buffer. All functions
+ * are called by one thread, that of the event loop; a stream's descriptor is open from `reads_open` to `reads_close`.
+ * How late the thread itself comes is probed by a timer: every stamp may be as late.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kept.h"
+#include "probe.h"
+
+enum { READ_BYTES = 65536, EVENTS = 64, TAIL = 16, ENDINGS = 8, FIRST_STREAMS = 32 };
+
+struct stream {
+    int fd; /* -1: free for another stream */
+    uint32_t place, epoch; /* together the id, so that a late event of an earlier stream finds none */
+    struct reads reads;
+    char tail[TAIL];     /* the newest bytes, taken or not */
+    int fresh;           /* nothing was read yet */
+    int eager;           /* there is reason to look at it whenever anything came */
+    int watched, ended, error;
+    int due;             /* there is reason to look at it */
+    int listed;          /* it is in the list of those that the event loop is told of */
+    struct stream *next; /* in that list, or among the free ones */
+};
+
+struct ending {
+    char bytes[TAIL];
+    size_t size;
+};
+
+struct reader {
+    pthread_mutex_t lock;
+    int epoll, wake;
+    struct probe probe;
+    struct stream **streams, *free, *first_due, *last_due;
+    uint32_t count, places;
+    struct reads spare; /* what was taken last, until the next take */
+    size_t full;
+    char *stream, *length;
+    struct ending endings[ENDINGS];
+    int ending_count;
+};
+
+struct taken { /* the fields are the same in Python; the pointers are good until the next take */
+    const char *bytes;
+    const double *stamps;
+    const uint32_t *sizes;
+    size_t size, count;
+    int ended, error;
+};
+
+static uint64_t id_of(const struct stream *s) { return (uint64_t)s->epoch << 32 | s->place; }
+
+enum { NO_STREAM = 0 }; /* an id */
+
+static struct stream *stream_of(struct reader *r, uint64_t id) {
+    struct stream *s = (uint32_t)id < r->count ? r->streams[(uint32_t)id] : NULL;
+    return s && s->fd >= 0 && id_of(s) == id ? s : NULL;
+}
+
+static void tell(struct reader *r, struct stream *s) {
+    s->due = 1;
+    if (s->listed) return;
+    s->listed = 1;
+    s->next = NULL;
+    if (r->first_due) {
+        r->last_due->next = s;
+    } else {
+        r->first_due = s;
+        uint64_t one = 1;
+        ssize_t told = write(r->wake, &one, sizeof one);
+        (void)told; /* it cannot be full: the list was empty */
+    }
+    r->last_due = s;
+}
+
+static void unwatch(struct reader *r, struct stream *s) {
+    if (s->watched) epoll_ctl(r->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    s->watched = 0;
+}
+
+static void end(struct reader *r, struct stream *s, int error) {
+    s->ended = 1;
+    s->error = error;
+    unwatch(r, s);
+    tell(r, s);
+}
+
+static void watch(struct reader *r, struct stream *s) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.u64 = id_of(s)};
+    if (s->watched) return;
+    s->watched = !epoll_ctl(r->epoll, EPOLL_CTL_ADD, s->fd, &event);
+    if (!s->watched) end(r, s, errno);
+}
+
+static int looks_ended(const struct reader *r, struct stream *s, const char *bytes, size_t size) {
+    size_t new = size < TAIL ? size : TAIL;
+    memmove(s->tail, s->tail + new, TAIL - new);
+    memcpy(s->tail + TAIL - new, bytes + size - new, new);
+    for (int i = 0; i < r->ending_count; i++) {
+        const struct ending *ending = &r->endings[i];
+        if (!memcmp(s->tail + TAIL - ending->size, ending->bytes, ending->size)) return 1;
+    }
+    return 0;
+}
+
+/* The first read may be the head of a stream that need not be looked at read by read. */
+static void read_first(const struct reader *r, struct stream *s, char *bytes, size_t size) {
+    bytes[size] = 0;
+    s->fresh = 0;
+    if (strcasestr(bytes, r->stream) && !strcasestr(bytes, r->length)) s->eager = 0;
+}
+
+/* Reads once; how many bytes came, 0 of none. */
+static size_t read_once(struct reader *r, struct stream *s, char *buffer) {
+    ssize_t got = recv(s->fd, buffer, READ_BYTES, MSG_DONTWAIT);
+    double stamp = now();
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return 0;
+    if (got <= 0) {
+        end(r, s, got < 0 ? errno : 0);
+        return 0;
+    }
+    if (!keep(&s->reads, stamp, buffer, (size_t)got)) {
+        end(r, s, ENOMEM);
+        return 0;
+    }
+    if (s->fresh) read_first(r, s, buffer, (size_t)got);
+    int full = s->reads.size >= r->full;
+    if (full) unwatch(r, s);
+    if (looks_ended(r, s, buffer, (size_t)got) || s->eager || full) tell(r, s);
+    return (size_t)got;
+}
+
+/* Told once of what came: all of it is read, up to the peer's end if that came with it. */
+static void read_all(struct reader *r, struct stream *s, uint32_t events, char *buffer) {
+    size_t got = READ_BYTES;
+    while (s->watched && (got == READ_BYTES || (got && events != EPOLLIN))) got = read_once(r, s, buffer);
+}
+
+static void *run(void *given) {
+    struct reader *r = given;
+    struct epoll_event ready[EVENTS];
+    char buffer[READ_BYTES + 1];
+    for (;;) {
+        int n = epoll_wait(r->epoll, ready, EVENTS, -1);
+        for (int i = 0; i < n; i++) {
+            pthread_mutex_lock(&r->lock);
+            struct stream *s = stream_of(r, ready[i].data.u64);
+            if (s) read_all(r, s, ready[i].events, buffer);
+            else if (ready[i].data.u64 == NO_STREAM) note_lag(&r->probe);
+            pthread_mutex_unlock(&r->lock);
+        }
+    }
+    return NULL;
+}
+
+static int start_thread(struct reader *r) {
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all); /* signals are the interpreter's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, run, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) return error;
+    pthread_setname_np(thread, "loadband-reads");
+    return pthread_detach(thread);
+}
+
+/* A reader with its thread, for the life of the process; NULL when there can be none. `full`: bytes of a stream that
+ * may wait to be taken. A first read that says `stream` and not `length` makes its stream no longer eager. `endings`:
+ * what the end of an answer looks like, one behind the other, of these sizes.
+ */
+struct reader *reads_start(size_t full, const char *stream, const char *length, const char *endings, const int *sizes,
+                           int count) {
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    for (; r->ending_count < count && r->ending_count < ENDINGS; r->ending_count++) {
+        struct ending *ending = &r->endings[r->ending_count];
+        ending->size = (size_t)sizes[r->ending_count];
+        memcpy(ending->bytes, endings, ending->size);
+        endings += ending->size;
+    }
+    r->full = full;
+    r->stream = strdup(stream);
+    r->length = strdup(length);
+    r->epoll = epoll_create1(EPOLL_CLOEXEC);
+    r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&r->lock, NULL);
+    if (r->stream && r->length && r->wake >= 0 && !start_probe(&r->probe, r->epoll, NO_STREAM) && !start_thread(r)) return r;
+    if (r->probe.fd > 0) close(r->probe.fd);
+    if (r->epoll >= 0) close(r->epoll);
+    if (r->wake >= 0) close(r->wake);
+    free(r->stream);
+    free(r->length);
+    free(r);
+    return NULL;
+}
+
+/* The descriptor that is readable while streams are due. */
+int reads_wake(struct reader *r) { return r->wake; }
+
+static struct stream *new_stream(struct reader *r) {
+    if (r->count == r->places) {
+        uint32_t places = r->places ? 2 * r->places : FIRST_STREAMS;
+        struct stream **streams = realloc(r->streams, places * sizeof *streams);
+        if (!streams) return NULL;
+        r->streams = streams;
+        r->places = places;
+    }
+    struct stream *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->place = r->count;
+    r->streams[r->count++] = s;
+    return s;
+}
+
+/* The id of a new stream, eager at first; 0 when there is no memory for it. */
+uint64_t reads_open(struct reader *r, int fd) {
+    uint64_t id = 0;
+    pthread_mutex_lock(&r->lock);
+    struct stream *s = r->free;
+    if (s) r->free = s->next;
+    else s = new_stream(r);
+    if (s) {
+        s->fd = fd;
+        s->epoch++;
+        s->eager = 1;
+        s->fresh = 1;
+        s->watched = s->ended = s->error = s->due = 0;
+        memset(s->tail, 0, TAIL);
+        watch(r, s);
+        id = id_of(s);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return id;
+}
+
+void reads_eager(struct reader *r, uint64_t id, int eager) {
+    pthread_mutex_lock(&r->lock);
+    struct stream *s = stream_of(r, id);
+    if (s) s->eager = eager;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* All reads that wait; without `at_once` only when there is reason to look at the stream. */
+void reads_take(struct reader *r, uint64_t id, int at_once, struct taken *taken) {
+    pthread_mutex_lock(&r->lock);
+    memset(taken, 0, sizeof *taken);
+    struct stream *s = stream_of(r, id);
+    if (s && (at_once || s->due || (s->eager && s->reads.count))) {
+        struct reads reads = s->reads;
+        s->reads = r->spare;
+        s->reads.size = s->reads.count = 0;
+        r->spare = reads;
+        s->due = 0;
+        if (!s->ended) watch(r, s);
+        *taken = (struct taken){reads.bytes, reads.stamps, reads.sizes, reads.size, reads.count, s->ended, s->error};
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void set_free(struct reader *r, struct stream *s) {
+    s->next = r->free;
+    r->free = s;
+}
+
+/* Nothing is read any more. Before the descriptor is closed or read by others. */
+void reads_close(struct reader *r, uint64_t id) {
+    pthread_mutex_lock(&r->lock);
+    struct stream *s = stream_of(r, id);
+    if (s) {
+        unwatch(r, s);
+        s->fd = -1;
+        forget(&s->reads);
+        if (!s->listed) set_free(r, s);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Ids of streams that there is reason to look at, those that wait longest first, as many as there is room for. */
+int reads_due(struct reader *r, uint64_t *ids, int room) {
+    int n = 0;
+    uint64_t told;
+    pthread_mutex_lock(&r->lock);
+    while (r->first_due && n < room) {
+        struct stream *s = r->first_due;
+        r->first_due = s->next;
+        s->listed = 0;
+        if (s->fd < 0) set_free(r, s);
+        else if (s->due) ids[n++] = id_of(s);
+    }
+    ssize_t cleared = r->first_due ? 0 : read(r->wake, &told, sizeof told);
+    (void)cleared; /* it was not set where nothing was due */
+    pthread_mutex_unlock(&r->lock);
+    return n;
+}
+
+/* Seconds by which the thread came late to its timer, since the last call; as many as there is room for. */
+int reads_lags(struct reader *r, double *lags, int room) {
+    pthread_mutex_lock(&r->lock);
+    int n = r->probe.count < room ? r->probe.count : room;
+    memcpy(lags, r->probe.lags, (size_t)n * sizeof *lags);
+    r->probe.count = 0;
+    pthread_mutex_unlock(&r->lock);
+    return n;
+}

@@ -1,0 +1,171 @@
+"""Reads plain connections in a thread that the interpreter's lock does not hold up: stamps are true while Python works.
+
+Knows: the functions of `native/reads.c`, the event loop. Must not know: HTTP, server-sent events, tokens, time-outs.
+"""
+
+import ctypes
+import os
+import time
+from array import array
+from typing import Any
+
+import gevent
+import gevent.socket
+from gevent.hub import Waiter
+
+from loadband.load.reads import ENDINGS, LENGTH, STREAM, WAITING_BYTES, Reads
+
+WAKES_AT_ONCE = 4
+"""Between so many greenlets that are woken the event loop looks at everything else."""
+
+LAGS = 1024
+"""So many samples of twenty milliseconds are kept."""
+
+_NAME = "loadband_read_thread"
+
+_NOTHING = Reads((), array("I"), b"")
+
+
+class _Taken(ctypes.Structure):
+    """As in the C source."""
+
+    _fields_ = (
+        ("bytes", ctypes.c_void_p),
+        ("stamps", ctypes.c_void_p),
+        ("sizes", ctypes.c_void_p),
+        ("size", ctypes.c_size_t),
+        ("count", ctypes.c_size_t),
+        ("ended", ctypes.c_int),
+        ("error", ctypes.c_int),
+    )
+
+
+class ReadThread:
+    """One for each event loop, for the life of the process."""
+
+    def __init__(self, library: ctypes.PyDLL) -> None:
+        sizes = (ctypes.c_int * len(ENDINGS))(*map(len, ENDINGS))
+        self.library = library
+        self.handle = library.reads_start(WAITING_BYTES, STREAM, LENGTH, b"".join(ENDINGS), sizes, len(ENDINGS))
+        if not self.handle:
+            raise OSError("the thread that reads connections could not be started")
+        self.taken = _Taken()
+        self.taken_at = ctypes.addressof(self.taken)
+        self.readers: dict[int, ThreadReader] = {}
+        self._ids = array("Q", [0] * WAKES_AT_ONCE)
+        self._ids_at = self._ids.buffer_info()[0]
+        self._watcher = gevent.get_hub().loop.io(library.reads_wake(self.handle), 1, ref=False)
+        self._watcher.start(self._wake_some)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """In a child process there is no thread, and what wakes the parent is not the child's."""
+        self._watcher.stop()
+        if getattr(gevent.get_hub(), _NAME, None) is self:
+            delattr(gevent.get_hub(), _NAME)
+
+    def _wake_some(self) -> None:
+        """Called by the event loop, again and again while streams are due."""
+        due = self.library.reads_due(self.handle, self._ids_at, WAKES_AT_ONCE)
+        for stream in self._ids[:due]:
+            if (reader := self.readers.get(stream)) is not None:
+                reader.wake()
+
+    def lags(self) -> list[float]:
+        """Seconds by which the thread came late to a timer of its own, since the last call."""
+        lags = array("d", bytes(8 * LAGS))
+        return lags[: self.library.reads_lags(self.handle, lags.buffer_info()[0], LAGS)].tolist()
+
+
+class ThreadReader:
+    """As `LoopReader`, on a plain connection."""
+
+    __slots__ = ("_stream", "_thread", "_waiter", "ended", "error", "last")
+
+    def __init__(self, sock: gevent.socket.socket, thread: ReadThread) -> None:
+        self._thread = thread
+        self._waiter: Waiter[None] | None = None
+        self.last: float | None = None
+        """Stamp of the newest read that was taken."""
+        self.ended = False
+        """The peer closed the connection, or it broke (then `error` says how): all is taken that came."""
+        self.error: OSError | None = None
+        self._stream = thread.library.reads_open(thread.handle, sock.fileno())
+        if not self._stream:
+            raise MemoryError("no memory to read one more connection")
+        thread.readers[self._stream] = self
+
+    def wake_at_each_read(self, wanted: bool) -> None:
+        """Whether `take` returns at each read. At first it does, but for what begins as streams do."""
+        self._thread.library.reads_eager(self._thread.handle, self._stream, wanted)
+
+    def wake(self) -> None:
+        """Let the caller have what there is, if it waits."""
+        if self._waiter is not None:
+            waiter, self._waiter = self._waiter, None
+            waiter.switch(None)
+
+    def take(self, until: float) -> Reads:
+        """Wait for reads until the monotonic moment `until` at the latest, and hand over all there are, oldest first.
+
+        Empty when `until` passed, or when the connection ended and everything was taken.
+        """
+        if self.ended:
+            return _NOTHING
+        reads = self._take(at_once=False)
+        if reads.stamps or self.ended:
+            return reads
+        self._wait(until)
+        return self._take(at_once=True)
+
+    def rest(self) -> Reads:
+        """What came and was not taken yet."""
+        return _NOTHING if self.ended else self._take(at_once=True)
+
+    def _take(self, *, at_once: bool) -> Reads:
+        thread = self._thread
+        taken: Any = thread.taken
+        thread.library.reads_take(thread.handle, self._stream, at_once, thread.taken_at)
+        if taken.ended:
+            self.ended = True
+            self.error = OSError(taken.error, os.strerror(taken.error)) if taken.error else None
+        if not taken.count:
+            return _NOTHING
+        stamps, sizes = array("d"), array("I")
+        stamps.frombytes(ctypes.string_at(taken.stamps, stamps.itemsize * taken.count))
+        sizes.frombytes(ctypes.string_at(taken.sizes, sizes.itemsize * taken.count))
+        self.last = stamps[-1]
+        return Reads(stamps, sizes, ctypes.string_at(taken.bytes, taken.size))
+
+    def _wait(self, until: float) -> None:
+        hub = gevent.get_hub()
+        waiter = self._waiter = Waiter(hub)
+        timer = hub.loop.timer(max(until - time.perf_counter(), 0.0))
+        timer.start(self.wake, update=True)
+        try:
+            waiter.get()
+        finally:
+            self._waiter = None
+            timer.stop()
+            timer.close()
+
+    def close(self) -> None:
+        """Stop reading. Needed before the socket is closed or goes back to its pool; may be called twice."""
+        self._thread.library.reads_close(self._thread.handle, self._stream)
+        self._thread.readers.pop(self._stream, None)
+
+
+def read_thread(library: ctypes.PyDLL) -> ReadThread:
+    """That of this thread's event loop."""
+    hub = gevent.get_hub()
+    found: ReadThread | None = getattr(hub, _NAME, None)
+    if found is None:
+        found = ReadThread(library)
+        setattr(hub, _NAME, found)
+    return found
+
+
+def read_lags() -> list[float]:
+    """Those of this event loop's thread; none where it has none yet."""
+    found: ReadThread | None = getattr(gevent.get_hub(), _NAME, None)
+    return [] if found is None else found.lags()
