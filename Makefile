@@ -35,7 +35,7 @@ BIN := .venv/bin
 PIP := -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm bench bench-check bench-verdict clean
+.PHONY: help demo run engine setup setup-dev format check test test-long test-vllm bench bench-check bench-verdict clean native
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,8 +77,8 @@ format: setup-dev ## format and sort the code
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-setup: .venv/installed .venv/native ## the virtual environment to run with
-setup-dev: .venv/installed-dev .venv/native ## the virtual environment to develop with
+setup: .venv/installed native ## the virtual environment to run with, and the reader in C where there is a compiler
+setup-dev: .venv/installed-dev native ## the virtual environment to develop with, and the reader in C
 engine: $(INSTALLED) ## the engine's own virtual environment: ENGINE=llamacpp or vllm
 
 clean: ## remove what make made; runs/ stays
@@ -107,10 +107,8 @@ endef
 	$(call venv,.venv)
 	$(call install,.venv,$<)
 
-# The hot path in C, where there is a compiler; a sentence where there is none. Of other sources it is another file.
-.venv/native: $(wildcard loadband/load/native/*.c loadband/load/native/*.h) | .venv/installed
-	@$(BIN)/python -m loadband.load.native
-	@touch $@
+native: | .venv/installed
+	@$(BIN)/python -m loadband.load.native --quiet
 
 .venv/installed-dev: requirements-dev.txt requirements.txt
 	$(call venv,.venv)

@@ -14,7 +14,7 @@ import pandas as pd
 from loadband import rundir
 from loadband.analysis.answers import notes_on_answers
 from loadband.analysis.causes import causes_of
-from loadband.analysis.client_health import WORKER_LOST
+from loadband.analysis.client_health import WORKER_LOST, notes_on_readers
 from loadband.analysis.cost import Price
 from loadband.analysis.guarded import notes_on_guards
 from loadband.analysis.level import Level, Numbers
@@ -95,7 +95,7 @@ def analyse_files(files: RunFiles, slo: str | None, limits: Thresholds, price: P
     if gate_unread:
         said.append("the SLO of run.json cannot be read, so its gate is undecided: give it with --slo")
     asked = (*notes_on_prompts(files.requests, meant_by(files.run, files.requests)), *notes_on_work(levels, limits))
-    said = [*notes_on_parts(files.run), *notes_on_guards(files.run), *said]
+    said = [*notes_on_parts(files.run), *notes_on_guards(files.run), *notes_on_readers(files.run), *said]
     notes = (*files.notes, *said, *asked, *notes_on_answers(files.requests, files.run), *unaccounted(files))
     title = f"{model} at {files.run.get('host') or 'host unknown'}"
     counted = {str(status): int(n) for status, n in files.requests["status"].value_counts().items() if status}

@@ -8,6 +8,9 @@ tokens/s, which divide it by the number of tokens. Where a thread of its own sta
 what spoils gaps; the event loop's still delays what is sent, so TTFT.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -29,6 +32,9 @@ WORKER_LOST = "worker_lost"
 
 SILENT_S = 5.0
 """Workers report each second: one that does not for this long was lost, or as good as."""
+
+EVENT_LOOP = "event loop"
+"""What `run.json` says of a worker whose reads no thread of its own stamps."""
 
 NOTICED_S = 6.0
 """A worker died at most so long before the master called it missing."""
@@ -59,6 +65,19 @@ def check_client(grade: Grade, numbers: Numbers, data: HoldData, files: RunFiles
     if _schedule_slips(ended):
         grade = grade.refuse("arrivals fall ever further behind their schedule", client_limited=True)
     return grade
+
+
+def notes_on_readers(run: Mapping[str, Any]) -> list[str]:
+    """Which workers read plain connections in their event loop, where a thread of its own would have been better."""
+    workers = [each for each in run.get("workers") or [] if isinstance(each, dict)]
+    slow = [str(each.get("name")) for each in workers if each.get("reader") == EVENT_LOOP]
+    if not slow or str(run.get("host")).startswith("https"):
+        return []
+    whose = "every worker" if len(slow) == len(workers) else ", ".join(slow)
+    return [
+        f"streams were read in the event loop by {whose}: dearer, and stamps are as late as the loop; "
+        "make setup on that machine builds the reader in C, given a C compiler"
+    ]
 
 
 def _gone(workers: pd.DataFrame, hold: Hold) -> set[str]:

@@ -127,7 +127,7 @@ class Answer:
     @property
     def reusable(self) -> bool:
         """Whether the connection can serve another request."""
-        return self.complete and not self._response.should_close()
+        return self.complete and not self._response.more and not self._response.should_close()
 
     @property
     def broken(self) -> bool:

@@ -131,11 +131,10 @@ class Exchange:
             self._send(sock, request, reused=reused)
             reader = reader_of(sock, self._clock)
             self._read(reader, reused=reused)
-            reusable = self.answer.reusable and not reader.ended
+            reusable = self.answer.reusable
         finally:
-            if reader is not None:
-                reader.close()
-            if reusable:
+            more = reader is not None and reader.close()
+            if reusable and not more:
                 self._connection.keep(sock)
             else:
                 self._connection.drop(sock)

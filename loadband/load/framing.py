@@ -24,6 +24,8 @@ class Response(HTTPResponse):
         """The body comes in chunks. Known when all headers were read."""
         self.has_length = False
         """Neither chunks nor the connection's end say where the body ends. Known when all headers were read."""
+        self.more = False
+        """Something came in a later read than the answer's end."""
         self._pieces: list[bytes] = []
         self._header_characters = 0
 
@@ -47,6 +49,7 @@ class Response(HTTPResponse):
     def parse(self, data: bytes) -> str | None:
         """Take these bytes. What makes them no HTTP, or None."""
         if self.over:
+            self.more = self.more or bool(data)
             return None
         try:
             self.feed(data)

@@ -4,22 +4,28 @@ Knows: the functions of `native/reads.c`, the event loop. Must not know: HTTP, s
 """
 
 import ctypes
+import errno
 import os
 import time
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import gevent
 import gevent.socket
 from gevent.hub import Waiter
 
-from loadband.load.reads import ENDINGS, LENGTH, STREAM, WAITING_BYTES, Reads
+from loadband.load import native
+from loadband.load.reads import WAITING_BYTES, Reads
 
 WAKES_AT_ONCE = 4
 """Between so many greenlets that are woken the event loop looks at everything else."""
 
 LAGS = 1024
 """So many samples of twenty milliseconds are kept."""
+
+OWN_ERRORS = (errno.ENOMEM, errno.ENOSPC)
+"""What went out is the client's own: they are no word of the server."""
 
 _NAME = "loadband_read_thread"
 
@@ -40,13 +46,19 @@ class _Taken(ctypes.Structure):
     )
 
 
+class _Gone:
+    """The functions, where they must touch nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        return lambda *_: 0
+
+
 class ReadThread:
     """One for each event loop, for the life of the process."""
 
     def __init__(self, library: ctypes.PyDLL) -> None:
-        sizes = (ctypes.c_int * len(ENDINGS))(*map(len, ENDINGS))
-        self.library = library
-        self.handle = library.reads_start(WAITING_BYTES, STREAM, LENGTH, b"".join(ENDINGS), sizes, len(ENDINGS))
+        self.library: Any = library
+        self.handle = library.reads_start(WAITING_BYTES)
         if not self.handle:
             raise OSError("the thread that reads connections could not be started")
         self.taken = _Taken()
@@ -59,8 +71,10 @@ class ReadThread:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        """In a child process there is no thread, and what wakes the parent is not the child's."""
+        """In a child process there is no thread; what wakes the parent, and its streams, are not the child's."""
         self._watcher.stop()
+        self.library = _Gone()
+        self.taken = _Taken(ended=1, error=errno.ECONNABORTED)
         if getattr(gevent.get_hub(), _NAME, None) is self:
             delattr(gevent.get_hub(), _NAME)
 
@@ -92,11 +106,11 @@ class ThreadReader:
         self.error: OSError | None = None
         self._stream = thread.library.reads_open(thread.handle, sock.fileno())
         if not self._stream:
-            raise MemoryError("no memory to read one more connection")
+            raise OSError("the client cannot read one more connection: no memory, or it was closed")
         thread.readers[self._stream] = self
 
     def wake_at_each_read(self, wanted: bool) -> None:
-        """Whether `take` returns at each read. At first it does, but for what begins as streams do."""
+        """Whether `take` returns at each read. At first it does, but while an answer begins as streams do."""
         self._thread.library.reads_eager(self._thread.handle, self._stream, wanted)
 
     def wake(self) -> None:
@@ -126,6 +140,8 @@ class ThreadReader:
         thread = self._thread
         taken: Any = thread.taken
         thread.library.reads_take(thread.handle, self._stream, at_once, thread.taken_at)
+        if taken.error in OWN_ERRORS:
+            raise OSError(taken.error, os.strerror(taken.error))
         if taken.ended:
             self.ended = True
             self.error = OSError(taken.error, os.strerror(taken.error)) if taken.error else None
@@ -149,23 +165,29 @@ class ThreadReader:
             timer.stop()
             timer.close()
 
-    def close(self) -> None:
-        """Stop reading. Needed before the socket is closed or goes back to its pool; may be called twice."""
-        self._thread.library.reads_close(self._thread.handle, self._stream)
+    def close(self) -> bool:
+        """Stop reading; whether anything came that nobody took, be it the end.
+
+        Needed before the socket is closed or kept for another request; may be called twice.
+        """
         self._thread.readers.pop(self._stream, None)
+        return bool(self._thread.library.reads_close(self._thread.handle, self._stream))
 
 
-def read_thread(library: ctypes.PyDLL) -> ReadThread:
-    """That of this thread's event loop."""
+def read_thread() -> ReadThread | None:
+    """That of this thread's event loop; None where the library was not built, or no thread can be started."""
     hub = gevent.get_hub()
-    found: ReadThread | None = getattr(hub, _NAME, None)
-    if found is None:
-        found = ReadThread(library)
-        setattr(hub, _NAME, found)
+    if not hasattr(hub, _NAME):
+        library = native.library()
+        try:
+            setattr(hub, _NAME, None if library is None else ReadThread(library))
+        except OSError:
+            setattr(hub, _NAME, None)
+    found: ReadThread | None = getattr(hub, _NAME)
     return found
 
 
 def read_lags() -> list[float]:
-    """Those of this event loop's thread; none where it has none yet."""
+    """Those of this event loop's thread; none where it has none."""
     found: ReadThread | None = getattr(gevent.get_hub(), _NAME, None)
     return [] if found is None else found.lags()

@@ -19,10 +19,9 @@ import gevent
 import gevent.socket
 from gevent.hub import Waiter
 
-from loadband.load import native
 from loadband.load.nonblocking import raw_socket, tls_receiver
 from loadband.load.read_thread import ThreadReader, read_thread
-from loadband.load.reads import ENDINGS, READ_BYTES, WAITING_BYTES, Reads, reads_of
+from loadband.load.reads import ENDINGS, READ_BYTES, WAITING_BYTES, Reads, looks_ended, reads_of
 from loadband.load.turns import turns
 
 LONGEST_ENDING = max(map(len, ENDINGS))
@@ -32,10 +31,8 @@ def reader_of(
     sock: gevent.socket.socket, clock: Callable[[], float] = time.perf_counter
 ) -> "LoopReader | ThreadReader":
     """Begins to read the connection. The thread has one clock of its own, and sees nothing through TLS."""
-    library = native.library()
-    if library is None or clock is not time.perf_counter or tls_receiver(sock) is not None:
-        return LoopReader(sock, clock)
-    return ThreadReader(sock, read_thread(library))
+    thread = read_thread() if clock is time.perf_counter and tls_receiver(sock) is None else None
+    return LoopReader(sock, clock) if thread is None else ThreadReader(sock, thread)
 
 
 class LoopReader:
@@ -93,7 +90,7 @@ class LoopReader:
         elif self._waiting >= WAITING_BYTES:
             self._watcher.stop()
             self._turns.wait_for(self._wake)
-        elif self._eager or data.endswith(ENDINGS) or (len(data) < LONGEST_ENDING and self._looks_ended()):
+        elif self._eager or looks_ended(data) or (len(data) < LONGEST_ENDING and self._together_ended()):
             self._turns.wait_for(self._wake)
 
     def _end(self) -> None:
@@ -104,7 +101,7 @@ class LoopReader:
         self._watcher.stop()
         self._turns.wait_for(self._wake)
 
-    def _looks_ended(self) -> bool:
+    def _together_ended(self) -> bool:
         """Whether the reads together end as a stream does, the last one alone being too short to tell."""
         return b"".join(self._pieces[-LONGEST_ENDING:]).endswith(ENDINGS)
 
@@ -145,7 +142,11 @@ class LoopReader:
             timer.stop()
             timer.close()
 
-    def close(self) -> None:
-        """Stop reading. Needed before the socket is closed or goes back to its pool; may be called twice."""
+    def close(self) -> bool:
+        """Stop reading; whether anything came that nobody took, be it the end.
+
+        Needed before the socket is closed or kept for another request; may be called twice.
+        """
         self._watcher.stop()
         self._watcher.close()
+        return self.ended or bool(self._pieces)

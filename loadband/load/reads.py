@@ -17,10 +17,6 @@ ENDINGS = (b"0\r\n\r\n", b"[DONE]\n\n", b"[DONE]\n\n\r\n", b"[DONE]\r\n\r\n", b"
 """What the end of a stream looks like. A hint: the same bytes stand in headers (llama.cpp's `max=100`)."""
 
 
-STREAM, LENGTH = b"text/event-stream", b"content-length:"
-"""A first read that says the one and not the other begins a stream: nobody needs to look at it before more has come."""
-
-
 class Reads(NamedTuple):
     """Reads of one connection, oldest first; their bytes in one piece, so that a read costs no object of its own."""
 
@@ -35,3 +31,10 @@ class Reads(NamedTuple):
 def reads_of(stamps: Sequence[float], pieces: Sequence[bytes]) -> Reads:
     """Of what each read brought."""
     return Reads(stamps, array("I", map(len, pieces)), b"".join(pieces))
+
+
+def looks_ended(data: bytes) -> bool:
+    """Whether a read looks like the last one: by the last word, the end of the message, or that of its trailers."""
+    if data.endswith(ENDINGS) or b"[DONE]" in data:
+        return True
+    return data.endswith(b"\r\n\r\n") and (data.startswith(b"0\r\n") or b"\n0\r\n" in data)

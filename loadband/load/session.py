@@ -12,7 +12,6 @@ from typing import Any
 
 from gevent.event import Event
 
-from loadband.load import native
 from loadband.load.connection import Address, Connection, parse_address
 from loadband.load.dataset import Dataset
 from loadband.load.dialects import dialect_of
@@ -21,6 +20,7 @@ from loadband.load.leaving import Leaving, parse_abandon
 from loadband.load.ledger import Ledger
 from loadband.load.pools import SHORT_KINDS
 from loadband.load.prompts import PromptBook
+from loadband.load.read_thread import read_thread
 from loadband.load.request import request_head
 from loadband.load.rest import Rest
 from loadband.load.says import Sampling
@@ -136,7 +136,7 @@ class Session:
         self._users = itertools.count()
         self._requests = itertools.count(work.first_request)
         self._address: Address = parse_address(work.host)
-        self.read_in_loop = self._address.tls or native.library() is None
+        self.read_in_loop = self._address.tls or read_thread() is None
         """The event loop reads its connections; else a thread of its own does."""
         self.head = request_head(self.dialect.path(work.model), self._address, self.key)
 

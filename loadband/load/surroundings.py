@@ -7,6 +7,7 @@ import argparse
 import difflib
 from collections.abc import Collection, MutableMapping
 
+from loadband.load import native
 from loadband.load.options import KEY_VARIABLE
 
 PREFIX = "LOADBAND_"
@@ -19,9 +20,9 @@ def drop_empty(environ: MutableMapping[str, str]) -> None:
 
 
 def variables_of(parser: argparse.ArgumentParser, key_variable: str) -> set[str]:
-    """The variables that options read, and those that hold a key."""
+    """The variables that options read, those that hold a key, and the one that is for each process alone."""
     told = {getattr(action, "env_var", None) for action in parser._actions}
-    return {name for name in told if name} | {KEY_VARIABLE, key_variable}
+    return {name for name in told if name} | {KEY_VARIABLE, key_variable, native.VARIABLE}
 
 
 def unknown(environ: Collection[str], known: Collection[str]) -> list[str]:

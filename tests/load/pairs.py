@@ -18,7 +18,10 @@ Make = Callable[[gevent.socket.socket], Reader]
 
 
 def by_thread(sock: gevent.socket.socket) -> ThreadReader:
-    return ThreadReader(sock, read_thread(needed()))
+    needed()
+    thread = read_thread()
+    assert thread is not None
+    return ThreadReader(sock, thread)
 
 
 MAKERS: dict[str, Make] = {"loop": LoopReader, "thread": by_thread}

@@ -1,8 +1,10 @@
 """What only the reading thread does: its stamps do not wait for Python, it is each process's own, it tells its lag."""
 
+import ctypes
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from itertools import accumulate
 
 import gevent
@@ -10,6 +12,7 @@ import gevent.socket
 import pytest
 
 from loadband.load import native
+from loadband.load import read_thread as read_thread_module
 from loadband.load.read_thread import ThreadReader, read_lags, read_thread
 from loadband.load.reader import LoopReader, reader_of
 from tests.load.native_library import needed
@@ -17,16 +20,38 @@ from tests.load.pairs import Pair, by_thread
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
+EVENT = b'19\r\ndata: {"content":"one"}\n\n\r\n'
 
-def test_a_head_of_a_stream_wakes_nobody_by_the_thread() -> None:
+
+BEGINNINGS = [
+    ([HEAD], 0.1, "a head alone"),
+    ([HEAD, EVENT, EVENT], 0.1, "a head, and events"),
+    ([HEAD + EVENT, EVENT], 0.1, "a head with the first event"),
+    ([HEAD, b"\x1f\x8b\x08"], 0, "bytes that are no event"),
+    ([HEAD + b"{}"], 0, "a head with such bytes"),
+    ([HEAD[:-6], HEAD[-6:]], 0, "a head in two pieces"),
+    ([HEAD.replace(b"200", b"204")], 0, "a head without a body"),
+    ([HEAD.replace(b"200", b"503"), EVENT], 0, "a refusal"),
+    ([HEAD.replace(b"text/event-stream", b"application/json") + b'{"text/event-stream": "data:"}'], 0, "in the body"),
+    ([HEAD.replace(b"\r\n\r\n", b"\r\nCONTENT-LENGTH: 7\r\n\r\n")], 0, "an answer of a known length"),
+    ([HEAD + EVENT + b"data: [DONE]\n\n0;x\r\nX-Trailer: 1\r\n\r\n"], 0, "a whole answer"),
+    ([HEAD + EVENT + b"0\r\nX-Trailer: 1\r\n\r\n"], 0, "an answer with a trailer"),
+]
+
+
+@pytest.mark.parametrize(("sent", "patience_s", "sentence"), BEGINNINGS, ids=[row[2] for row in BEGINNINGS])
+def test_what_begins_as_a_stream_wakes_nobody(sent: list[bytes], patience_s: float, sentence: str) -> None:
+    """All else wakes at once."""
     pair = Pair(by_thread)
-    pair.send(HEAD)
-    gevent.sleep(0.02)
-    pair.send(b"token")
-    before = time.perf_counter()
-    reads = pair.take(0.1)
-    assert time.perf_counter() >= before + 0.099
-    assert (reads.data, len(reads.stamps)) == (HEAD + b"token", 2)
+    taking = gevent.spawn(lambda: (pair.take(patience_s or 5), time.perf_counter()))
+    gevent.sleep(0.005)
+    begun = time.perf_counter()
+    for data in sent:
+        pair.send(data)
+        gevent.sleep(0.005)
+    reads, woken = taking.get(timeout=10)
+    took = woken - begun
+    assert (took > 0.8 * patience_s and len(reads.stamps) == len(sent)) if patience_s else took < 2, sentence
     pair.close()
 
 
@@ -72,7 +97,8 @@ def test_a_stamp_is_true_while_python_is_busy() -> None:
 
 
 def test_the_thread_tells_how_late_it_comes() -> None:
-    read_thread(needed())
+    needed()
+    assert read_thread() is not None
     read_lags()
     gevent.sleep(0.5)
     lags = read_lags()
@@ -84,11 +110,10 @@ def test_the_thread_tells_how_late_it_comes() -> None:
 FORK = """
 import gevent.monkey; gevent.monkey.patch_all()
 import os, time, gevent.socket
-from loadband.load import native
 from loadband.load.read_thread import ThreadReader, read_thread
 def echo(word):
     near, far = gevent.socket.socketpair()
-    reader = ThreadReader(near, read_thread(native.library()))
+    reader = ThreadReader(near, read_thread())
     for each in range(50):
         far.sendall(word)
         assert reader.take(time.perf_counter() + 5).data == word
@@ -111,11 +136,25 @@ def test_parent_and_child_read_each_their_own() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_without_the_library_the_loop_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "library", lambda: None)
+def refuses() -> ctypes.PyDLL:
+    """A library whose thread cannot be started, as where there are too many processes."""
+    library = native.loaded(native.place())
+    assert library is not None
+    library.reads_start = lambda *_: None  # type: ignore[attr-defined]
+    return library
+
+
+@pytest.mark.parametrize("library", [lambda: None, refuses], ids=["not built", "no thread"])
+def test_without_a_thread_the_loop_reads(
+    monkeypatch: pytest.MonkeyPatch, library: Callable[[], ctypes.PyDLL | None]
+) -> None:
+    needed()
+    monkeypatch.setattr(native, "library", library)
+    monkeypatch.delattr(gevent.get_hub(), read_thread_module._NAME, raising=False)
     near, far = gevent.socket.socketpair()
     reader = reader_of(near)
     assert type(reader) is LoopReader
+    assert read_lags() == []
     reader.close()
     near.close()
     far.close()

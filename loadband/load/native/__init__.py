@@ -4,7 +4,6 @@ Knows: where the library is built, the shapes of its functions. Must not know: w
 
 `make setup` builds it where there is a C compiler. Where there is none the same is done in Python, dearer: every part
 that asks for it has its own other way. A library built of other sources has another name and is never loaded.
-`LOADBAND_NATIVE=0` in the environment does without.
 """
 
 import ctypes
@@ -14,21 +13,26 @@ import os
 import platform
 from pathlib import Path
 
+VARIABLE = "LOADBAND_NATIVE"
+"""Set to one of these in the environment of a process, it does without."""
+
+OFF = ("0", "false", "no", "off")
+
 HERE = Path(__file__).parent
 SOURCES = (HERE / "reads.c", HERE / "texts.c")
-HEADERS = (HERE / "kept.h", HERE / "probe.h")
+HEADERS = (HERE / "kept.h", HERE / "looks.h", HERE / "probe.h")
 
 _READER = _POINTER = ctypes.c_void_p
 _STREAM, _TEXT, _SIZE = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
 
 FUNCTIONS = {
-    "reads_start": (_READER, [_SIZE, _TEXT, _TEXT, _TEXT, _POINTER, ctypes.c_int]),
+    "reads_start": (_READER, [_SIZE]),
     "reads_wake": (ctypes.c_int, [_READER]),
     "reads_due": (ctypes.c_int, [_READER, _POINTER, ctypes.c_int]),
     "reads_open": (_STREAM, [_READER, ctypes.c_int]),
     "reads_eager": (None, [_READER, _STREAM, ctypes.c_int]),
     "reads_take": (None, [_READER, _STREAM, ctypes.c_int, _POINTER]),
-    "reads_close": (None, [_READER, _STREAM]),
+    "reads_close": (ctypes.c_int, [_READER, _STREAM]),
     "reads_lags": (ctypes.c_int, [_READER, _POINTER, ctypes.c_int]),
     "texts_find": (_SIZE, [_POINTER, _TEXT, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER]),
 }
@@ -44,10 +48,13 @@ def place() -> Path:
 @functools.cache
 def library() -> ctypes.PyDLL | None:
     """The library; None where it was not built or is not wanted. Its functions are short, and keep the lock."""
-    if os.environ.get("LOADBAND_NATIVE") == "0":
-        return None
+    return None if os.environ.get(VARIABLE, "").strip().lower() in OFF else loaded(place())
+
+
+def loaded(file: Path) -> ctypes.PyDLL | None:
+    """The library in that file; None of what is none."""
     try:
-        found = ctypes.PyDLL(str(place()))
+        found = ctypes.PyDLL(str(file))
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(found, name)
             function.restype, function.argtypes = result, arguments

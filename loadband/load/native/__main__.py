@@ -3,12 +3,13 @@
 Knows: how a C compiler is called. Must not know: what is built.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 
-from loadband.load.native import HERE, SOURCES, place
+from loadband.load.native import HERE, SOURCES, loaded, place
 
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread")
 
@@ -16,7 +17,7 @@ FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread"
 def build() -> str:
     """Build what is not built yet; a sentence on what became of it."""
     wanted = place()
-    if wanted.exists():
+    if loaded(wanted) is not None:
         return f"{wanted.name} is there"
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux" or compiler is None:
@@ -39,5 +40,15 @@ def build() -> str:
     return f"built {wanted.name}"
 
 
+def main() -> None:
+    """Build, and say what became of it."""
+    parser = argparse.ArgumentParser(prog="python -m loadband.load.native", description=__doc__)
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing when it is there already")
+    quiet = parser.parse_args().quiet
+    there = loaded(place()) is not None
+    if not (there and quiet):
+        print(build())
+
+
 if __name__ == "__main__":
-    print(build())
+    main()

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 4096, FIRST_PLACES = 32, KEPT_ROOM = 65536 };
+enum { FIRST_ROOM = 4096, FIRST_PLACES = 32, KEPT_ROOM = 65536, KEPT_PLACES = 1024 };
 
 struct reads { /* of one stream, oldest first */
     char *bytes;
@@ -45,8 +45,9 @@ static int keep(struct reads *reads, double stamp, const char *bytes, size_t siz
 
 static void forget(struct reads *reads) {
     reads->size = reads->count = 0;
-    if (reads->room <= KEPT_ROOM) return;
+    if (reads->room <= KEPT_ROOM && reads->places <= KEPT_PLACES) return;
     free(reads->bytes);
-    reads->bytes = NULL;
-    reads->room = 0;
+    free(reads->stamps);
+    free(reads->sizes);
+    *reads = (struct reads){0};
 }

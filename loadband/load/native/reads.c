@@ -11,7 +11,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,39 +23,33 @@
 #include <unistd.h>
 
 #include "kept.h"
+#include "looks.h"
 #include "probe.h"
 
-enum { READ_BYTES = 65536, EVENTS = 64, TAIL = 16, ENDINGS = 8, FIRST_STREAMS = 32 };
+enum { READ_BYTES = 65536, EVENTS = 64, FIRST_STREAMS = 32 };
 
 struct stream {
     int fd; /* -1: free for another stream */
     uint32_t place, epoch; /* together the id, so that a late event of an earlier stream finds none */
     struct reads reads;
     char tail[TAIL];     /* the newest bytes, taken or not */
-    int fresh;           /* nothing was read yet */
-    int eager;           /* there is reason to look at it whenever anything came */
+    enum { NOTHING, HEAD, OTHER } begun; /* what was read: nothing, the head of a stream, that and more or another */
+    int eager;                           /* there is reason to look at it whenever anything came, but what begins well */
     int watched, ended, error;
     int due;             /* there is reason to look at it */
     int listed;          /* it is in the list of those that the event loop is told of */
     struct stream *next; /* in that list, or among the free ones */
 };
 
-struct ending {
-    char bytes[TAIL];
-    size_t size;
-};
-
 struct reader {
     pthread_mutex_t lock;
+    atomic_int asking; /* the event loop waits for the lock: it must not starve while much is read */
     int epoll, wake;
     struct probe probe;
     struct stream **streams, *free, *first_due, *last_due;
     uint32_t count, places;
     struct reads spare; /* what was taken last, until the next take */
     size_t full;
-    char *stream, *length;
-    struct ending endings[ENDINGS];
-    int ending_count;
 };
 
 struct taken { /* the fields are the same in Python; the pointers are good until the next take */
@@ -72,6 +68,15 @@ static struct stream *stream_of(struct reader *r, uint64_t id) {
     struct stream *s = (uint32_t)id < r->count ? r->streams[(uint32_t)id] : NULL;
     return s && s->fd >= 0 && id_of(s) == id ? s : NULL;
 }
+
+/* The event loop's way in. */
+static void enter(struct reader *r) {
+    atomic_fetch_add(&r->asking, 1);
+    pthread_mutex_lock(&r->lock);
+    atomic_fetch_sub(&r->asking, 1);
+}
+
+static void leave(struct reader *r) { pthread_mutex_unlock(&r->lock); }
 
 static void tell(struct reader *r, struct stream *s) {
     s->due = 1;
@@ -102,28 +107,26 @@ static void end(struct reader *r, struct stream *s, int error) {
 }
 
 static void watch(struct reader *r, struct stream *s) {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.u64 = id_of(s)};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET, .data.u64 = id_of(s)};
     if (s->watched) return;
     s->watched = !epoll_ctl(r->epoll, EPOLL_CTL_ADD, s->fd, &event);
     if (!s->watched) end(r, s, errno);
 }
 
-static int looks_ended(const struct reader *r, struct stream *s, const char *bytes, size_t size) {
-    size_t new = size < TAIL ? size : TAIL;
-    memmove(s->tail, s->tail + new, TAIL - new);
-    memcpy(s->tail + TAIL - new, bytes + size - new, new);
-    for (int i = 0; i < r->ending_count; i++) {
-        const struct ending *ending = &r->endings[i];
-        if (!memcmp(s->tail + TAIL - ending->size, ending->bytes, ending->size)) return 1;
+/* Whether the caller need not look: the stream begins or goes on as it should, and nothing else is to be seen yet. */
+static int begins_well(struct stream *s, char *bytes, size_t size) {
+    size_t head = 0;
+    if (s->begun == NOTHING) {
+        bytes[size] = 0;
+        head = stream_head(bytes, size);
+        s->begun = head ? HEAD : OTHER;
     }
-    return 0;
-}
-
-/* The first read may be the head of a stream that need not be looked at read by read. */
-static void read_first(const struct reader *r, struct stream *s, char *bytes, size_t size) {
-    bytes[size] = 0;
-    s->fresh = 0;
-    if (strcasestr(bytes, r->stream) && !strcasestr(bytes, r->length)) s->eager = 0;
+    if (s->begun != HEAD) return 0;
+    if (head == size) return 1;
+    s->begun = OTHER;
+    if (!holds_event(bytes + head, size - head)) return 0;
+    s->eager = 0;
+    return 1;
 }
 
 /* Reads once; how many bytes came, 0 of none. */
@@ -139,10 +142,11 @@ static size_t read_once(struct reader *r, struct stream *s, char *buffer) {
         end(r, s, ENOMEM);
         return 0;
     }
-    if (s->fresh) read_first(r, s, buffer, (size_t)got);
-    int full = s->reads.size >= r->full;
+    move_tail(s->tail, buffer, (size_t)got);
+    int full = s->reads.size >= r->full, look = full || looks_ended(s->tail, buffer, (size_t)got);
     if (full) unwatch(r, s);
-    if (looks_ended(r, s, buffer, (size_t)got) || s->eager || full) tell(r, s);
+    if (s->eager && !begins_well(s, buffer, (size_t)got)) look = 1;
+    if (look) tell(r, s);
     return (size_t)got;
 }
 
@@ -159,6 +163,7 @@ static void *run(void *given) {
     for (;;) {
         int n = epoll_wait(r->epoll, ready, EVENTS, -1);
         for (int i = 0; i < n; i++) {
+            while (atomic_load(&r->asking)) sched_yield();
             pthread_mutex_lock(&r->lock);
             struct stream *s = stream_of(r, ready[i].data.u64);
             if (s) read_all(r, s, ready[i].events, buffer);
@@ -182,31 +187,19 @@ static int start_thread(struct reader *r) {
 }
 
 /* A reader with its thread, for the life of the process; NULL when there can be none. `full`: bytes of a stream that
- * may wait to be taken. A first read that says `stream` and not `length` makes its stream no longer eager. `endings`:
- * what the end of an answer looks like, one behind the other, of these sizes.
+ * may wait to be taken.
  */
-struct reader *reads_start(size_t full, const char *stream, const char *length, const char *endings, const int *sizes,
-                           int count) {
+struct reader *reads_start(size_t full) {
     struct reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
-    for (; r->ending_count < count && r->ending_count < ENDINGS; r->ending_count++) {
-        struct ending *ending = &r->endings[r->ending_count];
-        ending->size = (size_t)sizes[r->ending_count];
-        memcpy(ending->bytes, endings, ending->size);
-        endings += ending->size;
-    }
     r->full = full;
-    r->stream = strdup(stream);
-    r->length = strdup(length);
     r->epoll = epoll_create1(EPOLL_CLOEXEC);
     r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&r->lock, NULL);
-    if (r->stream && r->length && r->wake >= 0 && !start_probe(&r->probe, r->epoll, NO_STREAM) && !start_thread(r)) return r;
+    if (r->wake >= 0 && !start_probe(&r->probe, r->epoll, NO_STREAM) && !start_thread(r)) return r;
     if (r->probe.fd > 0) close(r->probe.fd);
     if (r->epoll >= 0) close(r->epoll);
     if (r->wake >= 0) close(r->wake);
-    free(r->stream);
-    free(r->length);
     free(r);
     return NULL;
 }
@@ -229,40 +222,43 @@ static struct stream *new_stream(struct reader *r) {
     return s;
 }
 
-/* The id of a new stream, eager at first; 0 when there is no memory for it. */
+/* The id of a new stream, eager at first; 0 when there is no memory for it, or no descriptor. */
 uint64_t reads_open(struct reader *r, int fd) {
     uint64_t id = 0;
-    pthread_mutex_lock(&r->lock);
-    struct stream *s = r->free;
-    if (s) r->free = s->next;
-    else s = new_stream(r);
+    enter(r);
+    struct stream *s = fd < 0 ? NULL : r->free ? r->free : new_stream(r);
     if (s) {
+        if (s == r->free) r->free = s->next;
         s->fd = fd;
         s->epoch++;
         s->eager = 1;
-        s->fresh = 1;
+        s->begun = NOTHING;
         s->watched = s->ended = s->error = s->due = 0;
         memset(s->tail, 0, TAIL);
         watch(r, s);
         id = id_of(s);
     }
-    pthread_mutex_unlock(&r->lock);
+    leave(r);
     return id;
 }
 
 void reads_eager(struct reader *r, uint64_t id, int eager) {
-    pthread_mutex_lock(&r->lock);
+    enter(r);
     struct stream *s = stream_of(r, id);
-    if (s) s->eager = eager;
-    pthread_mutex_unlock(&r->lock);
+    if (s) {
+        s->eager = eager;
+        s->begun = OTHER;
+        if (eager && s->reads.count) tell(r, s);
+    }
+    leave(r);
 }
 
 /* All reads that wait; without `at_once` only when there is reason to look at the stream. */
 void reads_take(struct reader *r, uint64_t id, int at_once, struct taken *taken) {
-    pthread_mutex_lock(&r->lock);
+    enter(r);
     memset(taken, 0, sizeof *taken);
     struct stream *s = stream_of(r, id);
-    if (s && (at_once || s->due || (s->eager && s->reads.count))) {
+    if (s && (at_once || s->due)) {
         struct reads reads = s->reads;
         s->reads = r->spare;
         s->reads.size = s->reads.count = 0;
@@ -271,7 +267,7 @@ void reads_take(struct reader *r, uint64_t id, int at_once, struct taken *taken)
         if (!s->ended) watch(r, s);
         *taken = (struct taken){reads.bytes, reads.stamps, reads.sizes, reads.size, reads.count, s->ended, s->error};
     }
-    pthread_mutex_unlock(&r->lock);
+    leave(r);
 }
 
 static void set_free(struct reader *r, struct stream *s) {
@@ -279,24 +275,29 @@ static void set_free(struct reader *r, struct stream *s) {
     r->free = s;
 }
 
-/* Nothing is read any more. Before the descriptor is closed or read by others. */
-void reads_close(struct reader *r, uint64_t id) {
-    pthread_mutex_lock(&r->lock);
+/* Nothing is read any more; whether anything was read that nobody took, be it an end. Before the descriptor is closed or
+ * read by others.
+ */
+int reads_close(struct reader *r, uint64_t id) {
+    int left = 0;
+    enter(r);
     struct stream *s = stream_of(r, id);
     if (s) {
+        left = s->ended || s->reads.count;
         unwatch(r, s);
         s->fd = -1;
         forget(&s->reads);
         if (!s->listed) set_free(r, s);
     }
-    pthread_mutex_unlock(&r->lock);
+    leave(r);
+    return left;
 }
 
 /* Ids of streams that there is reason to look at, those that wait longest first, as many as there is room for. */
 int reads_due(struct reader *r, uint64_t *ids, int room) {
     int n = 0;
     uint64_t told;
-    pthread_mutex_lock(&r->lock);
+    enter(r);
     while (r->first_due && n < room) {
         struct stream *s = r->first_due;
         r->first_due = s->next;
@@ -306,16 +307,16 @@ int reads_due(struct reader *r, uint64_t *ids, int room) {
     }
     ssize_t cleared = r->first_due ? 0 : read(r->wake, &told, sizeof told);
     (void)cleared; /* it was not set where nothing was due */
-    pthread_mutex_unlock(&r->lock);
+    leave(r);
     return n;
 }
 
 /* Seconds by which the thread came late to its timer, since the last call; as many as there is room for. */
 int reads_lags(struct reader *r, double *lags, int room) {
-    pthread_mutex_lock(&r->lock);
+    enter(r);
     int n = r->probe.count < room ? r->probe.count : room;
     memcpy(lags, r->probe.lags, (size_t)n * sizeof *lags);
     r->probe.count = 0;
-    pthread_mutex_unlock(&r->lock);
+    leave(r);
     return n;
 }
