@@ -8,6 +8,7 @@ sent again: servers close kept connections without notice (llama.cpp after every
 flagged and timed from its first start. Nothing else is sent twice here: another attempt is another exchange.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass, Status
 
 PARSE_WITHIN_S = 3.0
-"""Bytes wait at most this long before they are parsed."""
+"""Bytes wait at most this long before they are parsed, and no longer than a silence may be."""
 
 DONE_LINGER_S = 0.1
 """After `[DONE]`: how long to wait for the end of the HTTP message, so that the connection can be kept."""
@@ -169,7 +170,7 @@ class Exchange:
                 self._fail(ServerError(meaning, self._sentence(meaning)))
                 return
             patience = math.inf if answer.last_word else self.leave_at
-            reads = self._take(reader, min(deadline, patience, now + PARSE_WITHIN_S))
+            reads = self._take(reader, min(deadline, patience, now + min(PARSE_WITHIN_S, self._timeouts.idle_s)))
             answer.feed_all(reads)
             reader.wake_at_each_read(not answer.is_stream or answer.done or answer.has_length)
             if reader.ended and not reads.stamps:
@@ -183,8 +184,9 @@ class Exchange:
     def _take(self, reader: LoopReader | ThreadReader, until: float) -> Reads:
         try:
             return reader.take(until)
-        except gevent.GreenletExit:
-            self.answer.feed_all(reader.rest())  # the user is stopped; what came has come
+        except gevent.GreenletExit:  # the user is stopped; what came has come, and no fault of ours may keep it
+            with contextlib.suppress(Exception):
+                self.answer.feed_all(reader.rest())
             raise
 
     def _deadline(self, reader: LoopReader | ThreadReader) -> tuple[float, FailureClass | None]:

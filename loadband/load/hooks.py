@@ -161,6 +161,13 @@ def _refuse(environment: Environment, runner: Runner, error: LoadbandError) -> N
     sys.exit(int(error.code))
 
 
+def _count_no_users_yet(data: dict[str, Any], **_: Any) -> None:
+    """A worker that is told to quit while it connects reports before Locust counts; its master wants the counts."""
+    data.setdefault("user_classes_count", {})
+    data.setdefault("user_count", 0)
+
+
+_listen(events.report_to_master, _count_no_users_yet)
 _listen(events.init_command_line_parser, _on_parser)
 _listen(events.init, _on_init)
 _listen(events.quitting, _on_quitting)

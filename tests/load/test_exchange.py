@@ -189,6 +189,18 @@ def test_a_user_that_is_stopped_leaves_a_cut_request_and_a_closed_socket(oracle:
     assert sent - 10 <= exchange.tokens.events <= sent, "what came before the stop has come"
 
 
+@pytest.mark.timing
+@pytest.mark.parametrize("idle_s", [0.3, 1.0])
+def test_a_silence_is_told_when_it_is_too_long(oracle: Oracle, idle_s: float) -> None:
+    """Also while tokens wait to be parsed, and though another one would have come a little later."""
+    oracle.script(answer(at(0, role()), at(50, content("A")), at(2500, content("B"), finish(), done())))
+    limits = Timeouts(connect_s=5, first_token_s=5, idle_s=idle_s, total_s=20)
+    exchange = Asker(oracle.url, limits).ask()
+    assert exchange.failure is not None and exchange.failure.failure_class == FailureClass.TIMEOUT_IDLE
+    assert exchange.tokens.last is not None
+    assert 0 <= exchange.end - exchange.tokens.last - idle_s < 0.1
+
+
 def test_a_refused_request_keeps_its_connection(oracle: Oracle) -> None:
     oracle.script(rule(tokens(n=3, context_limit=1), numbers=[1]), rule(tokens(n=3)))
     asker = Asker(oracle.url)
