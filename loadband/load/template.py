@@ -27,11 +27,20 @@ _ODD = re.compile(rb'["\\\x00-\x1f]')
 _STRINGS = re.compile(rb'(?:[^"\\\x00-\x1f]|\\[^\n]|\n)*+')
 """Lines between which quotes can be set: no quote ends one early, and none ends with half an escape."""
 
-_WAYS: tuple[Callable[[str], bytes], ...] = (
-    lambda text: json.dumps(text, ensure_ascii=False).encode(errors="replace"),
-    lambda text: json.dumps(text).encode(),
-)
-"""How servers write a text as JSON: as it is, or with escapes in place of all that is not ASCII."""
+
+def _as_it_is(text: str) -> bytes:
+    try:
+        return orjson.dumps(text)
+    except orjson.JSONEncodeError:  # half a surrogate pair
+        return json.dumps(text, ensure_ascii=False).encode(errors="replace")
+
+
+def _in_ascii(text: str) -> bytes:
+    return json.dumps(text).encode()
+
+
+WAYS = (_as_it_is, _in_ascii)
+"""How servers write a text as JSON."""
 
 PROBE = "another text, to see what becomes of it"
 
@@ -96,7 +105,7 @@ class EventTemplate:
         said = chunk.text or chunk.reasoning
         if not said or chunk != _saying(said, chunk.model, visible=visible):
             return
-        for written in _WAYS:
+        for written in WAYS:
             around = data.split(written(said))
             if len(around) == 2:
                 self._try(around[0] + b'"', b'"' + around[1], chunk.model, visible=visible)
