@@ -43,6 +43,17 @@ def short_requests(seconds: float) -> str:
     )
 
 
+def without_c(seconds: float) -> str:
+    """400 streams, read in the event loop as without a C compiler, and by the thread."""
+    with TokenServer() as server:
+        loop, thread = (worker_run(server, 400, seconds, native=native) for native in (False, True))
+    costs = f"{loop.us_token:.1f} and {thread.us_token:.1f} µs CPU a token"
+    late = (
+        f"last token late p50 {percentile(loop.last_late_ms, 50):.2f} and {percentile(thread.last_late_ms, 50):.2f} ms"
+    )
+    return f"| without and with the reader in C, 400 streams | {costs}, {late} | |"
+
+
 def many_users(seconds: float) -> str:
     """2,000 users of 5 tokens/s each: what a user costs in memory."""
     with TokenServer(ttft_ms=50, itl_ms=200, tokens=100) as server:
@@ -66,7 +77,7 @@ def tls_ratio(seconds: float, rounds: int, streams: int = 200) -> tuple[str, flo
 def table(seconds: float, rounds: int) -> tuple[list[str], dict[str, float]]:
     """The table's lines, and the ratios by name."""
     lines = [HEAD]
-    for measure in (many_streams, short_requests, many_users):
+    for measure in (many_streams, short_requests, many_users, without_c):
         progress(measure.__name__.replace("_", " "))
         try:
             lines.append(measure(seconds))

@@ -53,13 +53,18 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))] if ordered else float("nan")
 
 
-def worker_run(server: TokenServer, streams: int, seconds: float, *options: str, tokens: int = TOKENS) -> Seen:
-    """A plan of one level, measured when its streams are all there. Raises CannotError when they do not come."""
+def worker_run(
+    server: TokenServer, streams: int, seconds: float, *options: str, tokens: int = TOKENS, native: bool = True
+) -> Seen:
+    """A plan of one level, measured when its streams are all there. Raises CannotError when they do not come.
+
+    `native`: with the reader in C, where it was built.
+    """
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         plan = ["--steps", str(streams), "--hold", f"{seconds + 2 * REST_S:g}s", "--settle", "2s", "--warmup", "0s"]
         plan += ["--think-time", "0", "--max-tokens", str(tokens), "--drain", "0s", "--no-report", "--no-doctor"]
-        with processes(server, run, [*plan, *options]) as (master, worker):
+        with processes(server, run, [*plan, *options], native=native) as (master, worker):
             wait_for_streams(server, streams, master)
             process = psutil.Process(worker.pid)
             before, used = server.count(), process.cpu_times()
@@ -78,14 +83,14 @@ def worker_run(server: TokenServer, streams: int, seconds: float, *options: str,
 
 @contextmanager
 def processes(
-    server: TokenServer, run: Path, plan: list[str]
+    server: TokenServer, run: Path, plan: list[str], *, native: bool
 ) -> Iterator[tuple["subprocess.Popen[bytes]", "subprocess.Popen[bytes]"]]:
     """Master and worker, ended with the block."""
     port = free_port()
     words = ["--master", "--master-bind-port", port, "--headless", "--expect-workers", "1", "-H", server.url]
     started = [locust(server, SERVER_CORE, *words, "--run-dir", str(run), *plan)]
     try:
-        started.append(locust(server, CLIENT_CORE, "--worker", "--master-port", port))
+        started.append(locust(server, CLIENT_CORE, "--worker", "--master-port", port, native=native))
         yield started[0], started[1]
     finally:
         for process in started:
@@ -93,11 +98,12 @@ def processes(
             process.wait()
 
 
-def locust(server: TokenServer, core: int, *words: str) -> "subprocess.Popen[bytes]":
+def locust(server: TokenServer, core: int, *words: str, native: bool = True) -> "subprocess.Popen[bytes]":
     """A Locust process on our locustfile, on that core."""
     command = on_core(core, sys.executable, "-m", "locust", "-f", str(ROOT / "locustfile.py"), *words)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("LOADBAND_", "LOCUST_"))}
     env |= {"SSL_CERT_FILE": str(server.cafile)} if server.cafile else {}
+    env |= {} if native else {"LOADBAND_NATIVE": "0"}
     quiet = subprocess.DEVNULL
     return subprocess.Popen(command, cwd=ROOT, env=env, stdin=quiet, stdout=quiet, stderr=quiet)
 
