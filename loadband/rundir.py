@@ -61,6 +61,10 @@ TEXTS = "texts.jsonl"
 their records; `started_at` as in `requests.csv`, for a run that was resumed has ids twice; `seconds` a list of pairs
 (Unix second, events). There only with `--tokenizer`, and removed when counted."""
 LOCUST_PREFIX = "locust"
+
+EVENT_LOOP = "event loop"
+"""`reader` of a worker whose reads no thread of its own stamps."""
+
 REPORT = "report"
 
 COLUMNS: dict[str, tuple[str, ...]] = {

@@ -23,6 +23,7 @@ from loadband.analysis.run_files import RunFiles
 from loadband.analysis.thresholds import Thresholds
 from loadband.analysis.windows import Hold
 from loadband.record import FailureClass, Status
+from loadband.rundir import EVENT_LOOP
 
 LOST_STATES = ("lost", "missing")
 """What `workers.csv` says of a worker that died."""
@@ -32,9 +33,6 @@ WORKER_LOST = "worker_lost"
 
 SILENT_S = 5.0
 """Workers report each second: one that does not for this long was lost, or as good as."""
-
-EVENT_LOOP = "event loop"
-"""What `run.json` says of a worker whose reads no thread of its own stamps."""
 
 NOTICED_S = 6.0
 """A worker died at most so long before the master called it missing."""

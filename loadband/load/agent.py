@@ -24,6 +24,7 @@ from loadband.load.health import Health
 from loadband.load.read_thread import read_lags
 from loadband.load.session import Session, StepMark, Work
 from loadband.load.token_clock import nearest_rank
+from loadband.rundir import EVENT_LOOP
 
 WORK, STEP, GATE, DATASET = "loadband_work", "loadband_step", "loadband_gate", "loadband_dataset"
 
@@ -94,7 +95,7 @@ class Agent:
             "state": self._runner.state,
             "host": socket.gethostname(),
             "cores": os.cpu_count(),
-            "reader": "event loop" if session.read_in_loop else "thread",
+            "reader": EVENT_LOOP if session.read_in_loop else "thread",
             "clock_offset_s": self._clock.offset_s if self._clock else None,
             "clock_error_s": self._clock.error_s if self._clock else None,
         }

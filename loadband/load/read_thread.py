@@ -13,9 +13,9 @@ from typing import Any
 
 import gevent
 import gevent.socket
-from gevent.hub import Waiter
 
 from loadband.load import native
+from loadband.load.pause import Pause
 from loadband.load.reads import WAITING_BYTES, Reads
 
 WAKES_AT_ONCE = 4
@@ -83,7 +83,7 @@ class ReadThread:
         due = self.library.reads_due(self.handle, self._ids_at, WAKES_AT_ONCE)
         for stream in self._ids[:due]:
             if (reader := self.readers.get(stream)) is not None:
-                reader.wake()
+                reader.pause.end()
 
     def lags(self) -> list[float]:
         """Seconds by which the thread came late to a timer of its own, since the last call."""
@@ -94,11 +94,12 @@ class ReadThread:
 class ThreadReader:
     """As `LoopReader`, on a plain connection."""
 
-    __slots__ = ("_stream", "_thread", "_waiter", "ended", "error", "last")
+    __slots__ = ("_stream", "_thread", "ended", "error", "last", "pause")
 
     def __init__(self, sock: gevent.socket.socket, thread: ReadThread) -> None:
         self._thread = thread
-        self._waiter: Waiter[None] | None = None
+        self.pause = Pause()
+        """Of the caller, while it waits for reads."""
         self.last: float | None = None
         """Stamp of the newest read that was taken."""
         self.ended = False
@@ -113,12 +114,6 @@ class ThreadReader:
         """Whether `take` returns at each read. At first it does, but while an answer begins as streams do."""
         self._thread.library.reads_eager(self._thread.handle, self._stream, wanted)
 
-    def wake(self) -> None:
-        """Let the caller have what there is, if it waits."""
-        if self._waiter is not None:
-            waiter, self._waiter = self._waiter, None
-            waiter.switch(None)
-
     def take(self, until: float) -> Reads:
         """Wait for reads until the monotonic moment `until` at the latest, and hand over all there are, oldest first.
 
@@ -129,7 +124,7 @@ class ThreadReader:
         reads = self._take(at_once=False)
         if reads.stamps or self.ended:
             return reads
-        self._wait(until)
+        self.pause.wait(until - time.perf_counter(), self.pause.end)
         return self._take(at_once=True)
 
     def rest(self) -> Reads:
@@ -152,18 +147,6 @@ class ThreadReader:
         sizes.frombytes(ctypes.string_at(taken.sizes, sizes.itemsize * taken.count))
         self.last = stamps[-1]
         return Reads(stamps, sizes, ctypes.string_at(taken.bytes, taken.size))
-
-    def _wait(self, until: float) -> None:
-        hub = gevent.get_hub()
-        waiter = self._waiter = Waiter(hub)
-        timer = hub.loop.timer(max(until - time.perf_counter(), 0.0))
-        timer.start(self.wake, update=True)
-        try:
-            waiter.get()
-        finally:
-            self._waiter = None
-            timer.stop()
-            timer.close()
 
     def close(self) -> bool:
         """Stop reading; whether anything came that nobody took, be it the end.

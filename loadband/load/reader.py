@@ -17,9 +17,9 @@ from collections.abc import Callable
 
 import gevent
 import gevent.socket
-from gevent.hub import Waiter
 
 from loadband.load.nonblocking import raw_socket, tls_receiver
+from loadband.load.pause import Pause
 from loadband.load.read_thread import ThreadReader, read_thread
 from loadband.load.reads import ENDINGS, READ_BYTES, WAITING_BYTES, Reads, looks_ended, reads_of
 from loadband.load.turns import turns
@@ -39,7 +39,7 @@ class LoopReader:
     """The reads of one connection, from construction until `close`."""
 
     __slots__ = (
-        "_clock", "_eager", "_newest", "_pieces", "_receive", "_stamps", "_tls", "_turns", "_waiter", "_waiting",
+        "_clock", "_eager", "_newest", "_pause", "_pieces", "_receive", "_stamps", "_tls", "_turns", "_waiting",
         "_watcher", "ended", "error",
     )  # fmt: skip
 
@@ -51,7 +51,7 @@ class LoopReader:
         self._pieces: list[bytes] = []
         self._newest: float | None = None
         self._waiting = 0
-        self._waiter: Waiter[None] | None = None
+        self._pause = Pause()
         self._eager = True
         self.ended = False
         """The peer closed the connection, or it broke (then `error` says how)."""
@@ -89,9 +89,9 @@ class LoopReader:
             self._end()
         elif self._waiting >= WAITING_BYTES:
             self._watcher.stop()
-            self._turns.wait_for(self._wake)
+            self._wake()
         elif self._eager or looks_ended(data) or (len(data) < LONGEST_ENDING and self._together_ended()):
-            self._turns.wait_for(self._wake)
+            self._wake()
 
     def _end(self) -> None:
         """Nothing comes after what was read."""
@@ -99,17 +99,15 @@ class LoopReader:
         if self._tls is not None:
             self.error = self._tls.error
         self._watcher.stop()
-        self._turns.wait_for(self._wake)
+        self._wake()
 
     def _together_ended(self) -> bool:
         """Whether the reads together end as a stream does, the last one alone being too short to tell."""
         return b"".join(self._pieces[-LONGEST_ENDING:]).endswith(ENDINGS)
 
     def _wake(self) -> None:
-        """Let the caller have what there is, if it waits."""
-        if self._waiter is not None:
-            waiter, self._waiter = self._waiter, None
-            waiter.switch(None)
+        """Let the caller have what there is, if it waits, when its turn comes."""
+        self._turns.wait_for(self._pause.end)
 
     def take(self, until: float) -> Reads:
         """Wait for reads until the monotonic moment `until` at the latest, and hand over all there are, oldest first.
@@ -117,7 +115,7 @@ class LoopReader:
         Empty when `until` passed, or when the connection ended and everything was taken.
         """
         if not (self.ended or (self._eager and self._pieces)):
-            self._wait(until)
+            self._pause.wait(until - self._clock(), self._wake)
         self._newest = self.last
         reads = reads_of(self._stamps, self._pieces)
         self._stamps, self._pieces = [], []
@@ -129,18 +127,6 @@ class LoopReader:
     def rest(self) -> Reads:
         """What came and was not taken yet."""
         return reads_of(self._stamps, self._pieces)
-
-    def _wait(self, until: float) -> None:
-        delay = until - self._clock()
-        waiter = self._waiter = Waiter()
-        timer = gevent.get_hub().loop.timer(max(delay, 0.0))
-        timer.start(self._turns.wait_for, self._wake, update=True)
-        try:
-            waiter.get()
-        finally:
-            self._waiter = None
-            timer.stop()
-            timer.close()
 
     def close(self) -> bool:
         """Stop reading; whether anything came that nobody took, be it the end.

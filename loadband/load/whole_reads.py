@@ -52,8 +52,7 @@ class WholeReads:
         """
         before, after = self._template.around
         self.resting = bool(before) and read == b"".join(map(chunk, pieces) if chunked else pieces)
-        shape = Shape(before, after, chunked)
-        if self.resting and shape != self._shape:
+        if self.resting and (shape := Shape(before, after, chunked)) != self._shape:
             self._shape, self._texts = shape, texts_of(shape)
 
     def hear(self, reads: Reads, at: int, begin: int) -> Heard:

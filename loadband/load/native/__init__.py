@@ -14,7 +14,7 @@ import platform
 from pathlib import Path
 
 VARIABLE = "LOADBAND_NATIVE"
-"""Set to one of these in the environment of a process, it does without."""
+"""Set to one of `OFF` in the environment of a process, it does without."""
 
 OFF = ("0", "false", "no", "off")
 

@@ -22,22 +22,26 @@ def build() -> str:
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux" or compiler is None:
         lacking = "a C compiler (apt install gcc)" if sys.platform == "linux" else "Linux"
-        return f"streams are read in Python, which costs a worker more CPU: reading them in C needs {lacking}"
+        return _done_without(f"reading them in C needs {lacking}")
     half = HERE / f"{wanted.stem}.{os.getpid()}.part"
     try:
         command = [compiler, *FLAGS, "-o", str(half), *map(str, SOURCES)]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         if ran.returncode:
             why = (ran.stderr.strip().splitlines() or ["the compiler gave no reason"])[0]
-            return f"streams are read in Python, which costs a worker more CPU: {compiler} failed ({why})"
+            return _done_without(f"{compiler} failed ({why})")
         half.replace(wanted)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"streams are read in Python, which costs a worker more CPU: nothing could be built ({error})"
+        return _done_without(f"nothing could be built ({error})")
     finally:
         half.unlink(missing_ok=True)
     for stale in set(HERE.glob("native-*.so")) - {wanted}:
         stale.unlink(missing_ok=True)
     return f"built {wanted.name}"
+
+
+def _done_without(why: str) -> str:
+    return f"streams are read in Python, which costs a worker more CPU: {why}"
 
 
 def main() -> None:
