@@ -85,7 +85,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 `seconds.csv`: counters are increments of that second and add up, late rows for a past second are normal;
 `output_tokens_cut` are those of cut and of abandoned requests; `users`
-and `in_flight` are the master's sums over workers and stand in a second's first row only.
+and `in_flight` are sums over workers and stand in one row of a second each: `users` in its first, `in_flight`, the mean
+over that second, in the row that follows when every worker has told it.
 `histograms.csv`: one row per worker, step, second of completion, scenario and metric (`itl`: successes only; `lag`:
 the worker's event-loop lag, scenario empty; `read_lag`: that of its reading thread, where it has one); seconds are
 whole Unix seconds, both ends inclusive.

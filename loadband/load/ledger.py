@@ -59,7 +59,8 @@ class Ledger:
         """Requests open now."""
         self._since = wall()
         self._changed = self._since
-        self._area = 0.0
+        self._open_seconds: dict[int, float] = {}
+        """Request-seconds, by the second they lie in."""
 
     def begin(self, opened: Open) -> None:
         """A request starts now."""
@@ -104,12 +105,13 @@ class Ledger:
             ],
             "records": [record.values() for record in self._records],
             "texts": self._texts,
-            "in_flight": self._area / elapsed if elapsed > 0 else float(self.in_flight),
+            "in_flight": sum(self._open_seconds.values()) / elapsed if elapsed > 0 else float(self.in_flight),
+            "open_seconds": [list(area) for area in self._open_seconds.items()],
             "in_flight_now": self.in_flight,
             "open": [list(opened) for opened in self._open.values()],
         }
         self._counters, self._histograms, self._records, self._texts = {}, {}, [], []
-        self._since, self._area = now, 0.0
+        self._since, self._open_seconds = now, {}
         return report
 
     def _deal(self, tokens: TokenClock, record: Record, scenario: str, now: int) -> None:
@@ -131,8 +133,12 @@ class Ledger:
         counts[_AT[counter]] += by
 
     def _change(self, by: int) -> None:
-        """Add the time since the last change to the mean of requests in flight."""
+        """Book the time since the last change, in request-seconds, into the seconds that it lies in."""
         now = self._wall()
-        self._area += self.in_flight * (now - self._changed)
+        begin, second = self._changed, math.floor(self._changed)
+        while second <= now:
+            end = min(second + 1, now)
+            self._open_seconds[second] = self._open_seconds.get(second, 0.0) + self.in_flight * (end - begin)
+            begin, second = end, second + 1
         self._changed = now
         self.in_flight += by

@@ -3,9 +3,9 @@
 Knows: which part of a report belongs into which file, and the sums that the ladder needs.
 Must not know: Locust, sockets, how a level is chosen.
 
-A second is written when it is over: first a row with the users and requests in flight of that second, then its
-counters. Rows of past seconds follow whenever a request ends that had tokens in them. Records are flushed as they
-come, so that a kill loses at most what workers had not reported.
+A second is written when it is over: first a row with its users, then its counters, and a row with its requests in
+flight when all workers have told of the whole second. Rows of past seconds follow whenever a request ends that had
+tokens in them. Records are flushed as they come, so that a kill loses at most what workers had not reported.
 """
 
 import math
@@ -50,6 +50,8 @@ class Worker:
     in_flight: float = 0.0
     """Mean over its last report interval."""
     in_flight_now: int = 0
+    told: int = 0
+    """The second in which its last report was made: those before it are told in full."""
     gate_epoch: int = 0
     heard_at: float = 0.0
     open: list[list[Any]] = field(default_factory=list)
@@ -104,7 +106,11 @@ class Pen:
         self._unreached_since = 0.0
         self._now = 0.0
         self._told: int | None = None
-        """The newest second whose users and requests in flight are written."""
+        """The newest second whose users are written."""
+        self._untold: deque[int] = deque()
+        """Seconds whose requests in flight are not written yet, the oldest first."""
+        self._open_seconds: dict[int, float] = {}
+        """Request-seconds of all workers, of seconds that are not written yet."""
         for name in rundir.COLUMNS:
             directory.appender(name)
 
@@ -114,6 +120,9 @@ class Pen:
         worker.users = report["users"]
         worker.in_flight = report["in_flight"]
         worker.in_flight_now = report["in_flight_now"]
+        for second, open_seconds in report["open_seconds"]:
+            self._open_seconds[second] = self._open_seconds.get(second, 0.0) + open_seconds
+            worker.told = second
         worker.gate_epoch = report["gate_epoch"]
         worker.open = report["open"]
         worker.heard_at = self._now = now
@@ -134,6 +143,7 @@ class Pen:
         over = math.floor(now) - 1
         self._write_seconds(over, [row for row in self._waiting if row[0] <= over])
         self._waiting = [row for row in self._waiting if row[0] > over]
+        self._write_in_flight(min((worker.told for worker in self._present()), default=over + 1))
         self._directory.flush()
 
     def lose(self, name: str, now: float) -> int:
@@ -154,6 +164,7 @@ class Pen:
         """Write what still waits and close the files."""
         self._write_seconds(math.floor(now), self._waiting)
         self._waiting = []
+        self._write_in_flight(math.floor(now))
         self._directory.close()
 
     @property
@@ -215,10 +226,21 @@ class Pen:
         first = over if self._told is None else max(self._told + 1, over + 1 - LONGEST_PAUSE_S)
         for second in range(first, over + 1):
             users = self.users if self._tells_users else None
-            appender.append([second, "", users, self.in_flight, *[0] * len(COUNTERS)])
+            appender.append([second, "", users, None, *[0] * len(COUNTERS)])
             self._told = second
+            self._untold.append(second)
         for second, scenario, *counts in sorted(rows):
             appender.append([second, scenario, None, None, *counts])
+
+    def _write_in_flight(self, before: int) -> None:
+        """Of each second before that one; none of a second that no worker told of."""
+        while self._untold and self._untold[0] < before:
+            second = self._untold.popleft()
+            if second in self._open_seconds:
+                row = [second, "", None, self._open_seconds[second], *[0] * len(COUNTERS)]
+                self._directory.appender(rundir.SECONDS).append(row)
+        for second in [second for second in self._open_seconds if second < before]:
+            del self._open_seconds[second]
 
     def _write_records(self, records: list[list[Any]]) -> None:
         appender = self._directory.appender(rundir.REQUESTS)

@@ -35,9 +35,9 @@ def tokens_at(*at: float) -> TokenClock:
 
 def report(worker: str = "w0", **fields: Any) -> dict[str, Any]:
     base = {
-        "worker": worker, "users": 0, "in_flight": 0.0, "in_flight_now": 0, "gate_epoch": 0, "records": [],
-        "open": [], "texts": [], "counters": [], "histograms": [], "lag_p50_s": 0.0001, "lag_p99_s": 0.004, "cpu": 0.25,
-        "state": "running",
+        "worker": worker, "users": 0, "in_flight": 0.0, "in_flight_now": 0, "open_seconds": [], "gate_epoch": 0,
+        "records": [], "open": [], "texts": [], "counters": [], "histograms": [], "lag_p50_s": 0.0001,
+        "lag_p99_s": 0.004, "cpu": 0.25, "state": "running",
     }  # fmt: skip
     return {**base, **fields}
 

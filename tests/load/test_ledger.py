@@ -1,6 +1,6 @@
 """What a process has seen: every request counted once, every token in its second, the mean in flight."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -165,6 +165,39 @@ def test_a_pause_between_requests_is_not_in_flight() -> None:
             ledger.end(record(), TokenClock(0.0))
     wall.now = 10.0
     assert ledger.take()["in_flight"] == pytest.approx(4.0, rel=0.05)
+
+
+def test_open_time_lies_in_its_seconds() -> None:
+    wall = Wall(1000.5)
+    ledger = Ledger(wall)
+    wall.now = 1000.75
+    ledger.begin(opened())
+    wall.now = 1002.25
+    ledger.begin(opened(id="w0-2"))
+    wall.now = 1002.5
+    assert ledger.take()["open_seconds"] == [[1000, 0.25], [1001, 1.0], [1002, 0.75]]
+    wall.now = 1003.0
+    assert ledger.take()["open_seconds"] == [[1002, 1.0], [1003, 0.0]], "1002 is told in full"
+    assert msgpack.unpackb(msgpack.packb(ledger.take()["open_seconds"])) == [[1003, 0.0]], "as another process sees it"
+
+
+@given(st.lists(st.floats(0.0, 3.0), min_size=1, max_size=30))
+def test_open_seconds_add_up_to_the_time_that_requests_were_open(lengths: list[float]) -> None:
+    wall, told = Wall(1000.3), defaultdict[int, float](float)
+    ledger = Ledger(wall)
+    for number, length in enumerate(lengths):
+        ledger.begin(opened(id=f"w0-{number}"))
+        wall.now += length
+        if number % 3 == 2:
+            for second, open_seconds in ledger.take()["open_seconds"]:
+                told[second] += open_seconds
+        ledger.end(record(id=f"w0-{number}"), tokens_at())
+    for second, open_seconds in ledger.take()["open_seconds"]:
+        told[second] += open_seconds
+    assert sum(told.values()) == pytest.approx(sum(lengths), abs=1e-9)
+    assert max(told.values()) <= 1.0 + 1e-9, "one request is open at a time"
+    assert min(told) == 1000
+    assert max(told) == int(wall.now)
 
 
 def test_taking_empties_but_forgets_nobody_in_flight() -> None:

@@ -32,19 +32,48 @@ def test_files_have_headers_though_nothing_came(pen: Pen, tmp_path: Path) -> Non
         assert (tmp_path / "run" / name).read_text() == ",".join(columns) + "\n"
 
 
-def test_a_seconds_first_row_alone_carries_users_and_in_flight(pen: Pen, tmp_path: Path) -> None:
+def test_a_seconds_first_row_alone_carries_users(pen: Pen, tmp_path: Path) -> None:
     mine = [counts(1000, started=2), counts(1000, "long_context", started=1)]
-    pen.absorb(report("w0", users=3, in_flight=1.5, counters=mine), 1001.0)
-    pen.absorb(report("w1", users=2, in_flight=1.0, counters=[counts(1000, ok=1)]), 1001.0)
+    pen.absorb(report("w0", users=3, counters=mine), 1001.0)
+    pen.absorb(report("w1", users=2, counters=[counts(1000, ok=1)]), 1001.0)
     pen.tick(1001.1)
     told = rows(tmp_path, SECONDS)
     assert [(row["second"], row["scenario"], row["users"], row["in_flight"]) for row in told] == [
-        ("1000", "", "5", "2.5"),
+        ("1000", "", "5", ""),
         ("1000", "interactive", "", ""),
         ("1000", "interactive", "", ""),
         ("1000", "long_context", "", ""),
     ]
     assert [row["started"] for row in told] == ["0", "0", "2", "1"], "the first row counts nothing itself"
+
+
+def in_flight(tmp_path: Path) -> list[tuple[int, float]]:
+    """(second, requests in flight) in the order of the file."""
+    return [(int(row["second"]), float(row["in_flight"])) for row in rows(tmp_path, SECONDS) if row["in_flight"]]
+
+
+def test_a_second_has_its_requests_in_flight_when_every_worker_told_all_of_it(pen: Pen, tmp_path: Path) -> None:
+    pen.absorb(report("w0", open_seconds=[[999, 0.5], [1000, 2.0], [1001, 0.2]]), 1001.1)
+    pen.absorb(report("w1", open_seconds=[[1000, 0.3]]), 1001.1)
+    pen.tick(1001.15)
+    assert in_flight(tmp_path) == [], "w1 has told of the first third of the second"
+    pen.absorb(report("w1", open_seconds=[[1000, 0.7], [1001, 0.0]]), 1001.2)
+    pen.absorb(report("w0", open_seconds=[[1001, 1.8], [1002, 0.0]]), 1002.0)
+    pen.tick(1002.1)
+    assert in_flight(tmp_path) == [(1000, 3.0)], "1001 is told by one"
+    assert {row["users"] for row in rows(tmp_path, SECONDS) if row["in_flight"]} == {""}
+    pen.lose("w1", 1002.5)
+    pen.tick(1003.1)
+    assert in_flight(tmp_path) == [(1000, 3.0), (1001, 2.0)], "a worker that died tells no more"
+
+
+def test_an_extra_report_of_a_short_while_changes_no_second(pen: Pen, tmp_path: Path) -> None:
+    """Workers report at once when they have drained: then nothing is in flight, in a second that was busy before."""
+    pen.absorb(report(open_seconds=[[1000, 4.0], [1001, 1.6]], in_flight=4.0), 1001.4)
+    pen.absorb(report(open_seconds=[[1001, 0.0]], in_flight=0.0), 1001.45)
+    pen.tick(1001.5)
+    pen.finish(1002.6)
+    assert in_flight(tmp_path) == [(1000, 4.0), (1001, 1.6)], "of 1002 nobody knows the whole"
 
 
 def test_a_second_that_is_not_over_waits(pen: Pen, tmp_path: Path) -> None:

@@ -39,6 +39,27 @@ def test_twenty_users_who_pause_are_four_requests_in_flight(oracle: Oracle, tmp_
     assert steady.in_flight == pytest.approx(20.0, rel=0.05)
 
 
+def test_requests_in_flight_are_those_of_their_second(oracle: Oracle, tmp_path: Path) -> None:
+    """All users answer and pause together, and the worker tells at odd moments too: no second may have another's value.
+
+    Requests of 0.3 s, pauses of 0.9 s: seconds differ, from almost none to all of the users.
+    """
+    oracle.script(tokens(ttft_ms=280, itl_ms=10, n=3))
+    level_of(oracle, tmp_path / "run", "--steps", "6", "--max-tokens", "3", "--think-time", "0.9")
+    files = Files(tmp_path / "run")
+    spans = [
+        (float(row["started_at"]), float(row["started_at"]) + float(row["duration_s"] or row["e2e_s"]))
+        for row in files.rows(rundir.REQUESTS)
+    ]
+    told = {int(row["second"]): float(row["in_flight"]) for row in files.rows(rundir.SECONDS) if row["in_flight"]}
+    first, last = int(min(spans)[0]) + 1, int(max(end for _, end in spans))
+    print({second: told.get(second) for second in range(first, last)})
+    assert last - first >= 6
+    for second in range(first, last):
+        truth = sum(max(0.0, min(end, second + 1) - max(begin, second)) for begin, end in spans)
+        assert told[second] == pytest.approx(truth, abs=0.1), second
+
+
 def test_answers_that_end_early_are_told_and_ignore_eos_mends_them(oracle: Oracle, tmp_path: Path) -> None:
     oracle.script(tokens(ttft_ms=5, itl_ms=1, eos_after=30))
     words = ("--steps", "4", "--max-tokens", "100", "--think-time", "0.05")
