@@ -17,10 +17,12 @@ from urllib.parse import urlsplit
 import gevent
 import gevent.socket
 import gevent.ssl
-from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
+from geventhttpclient.connectionpool import ConnectionPool
 
 from loadband.errors import UsageError
-from loadband.load.nonblocking import receiver
+from loadband.load.nonblocking import raw_socket
+from loadband.load.reads import READ_BYTES
+from loadband.load.tls_socket import TlsSocket
 from loadband.record import FailureClass
 
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
@@ -89,10 +91,6 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-def _shared_context(cafile: str | None = None) -> ssl.SSLContext:  # noqa: ARG001  the pool's signature
-    return tls_context()
-
-
 @functools.cache
 def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
     """Addresses of the target, looked up once a process. Raises OSError."""
@@ -103,14 +101,16 @@ def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
 def is_alive(sock: gevent.socket.socket) -> bool:
     """Whether an idle kept connection may be used again: nothing to read, not closed.
 
-    Reads instead of `select`, which fails for descriptors from 1024 on and would call every connection dead. Through
-    TLS where there is one: its tickets, which TLS 1.3 sends unasked after the handshake, are nothing to read.
+    Reads instead of `select`, which fails for descriptors from 1024 on and would call every connection dead. The
+    tickets that TLS 1.3 sends unasked after the handshake are nothing to read.
     """
     if sock.fileno() < 0:
         return False
+    tls, receive = sock if isinstance(sock, TlsSocket) else None, raw_socket(sock).recv
     try:
-        receiver(sock)(1)
-    except (BlockingIOError, ssl.SSLWantReadError):
+        while (came := receive(READ_BYTES)) and tls is not None and not (tls.opened(came)[0] or tls.over):
+            pass
+    except BlockingIOError:
         return True
     except OSError:
         return False
@@ -123,12 +123,19 @@ class _CarefulPool(ConnectionPool):
     def _resolve(self) -> list[Any]:
         return resolve(self._connection_host, self._connection_port)
 
-    def after_connect(self, sock: gevent.socket.socket) -> None:
+    def _connect_socket(self, sock: gevent.socket.socket, address: Any) -> gevent.socket.socket:
+        super()._connect_socket(sock, address)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if isinstance(sock, TlsSocket):
+            sock.shake_hands(tls_context(), self._request_host)
+        return sock
 
 
-class _CarefulTlsPool(_CarefulPool, SSLConnectionPool):
+class _CarefulTlsPool(_CarefulPool):
     """The same over TLS."""
+
+    def _create_tcp_socket(self, family: int, socktype: int, protocol: int) -> gevent.socket.socket:
+        return TlsSocket(family, socktype, protocol)
 
 
 class Connection:
@@ -147,8 +154,6 @@ class Connection:
             "connection_timeout": connect_timeout_s,
             "network_timeout": None,
         }
-        if address.tls:
-            options["ssl_context_factory"] = _shared_context
         self._pool: _CarefulPool = (_CarefulTlsPool if address.tls else _CarefulPool)(**options)
         self._kept: gevent.socket.socket | None = None
         self._prepared = False

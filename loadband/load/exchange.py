@@ -20,11 +20,12 @@ import gevent.socket
 from loadband.load.answer import Answer
 from loadband.load.connection import ConnectError, Connection
 from loadband.load.dialects.dialect import Dialect
-from loadband.load.nonblocking import send_at_once
+from loadband.load.nonblocking import send_at_once, send_wire
 from loadband.load.read_thread import ThreadReader
 from loadband.load.reader import LoopReader, reader_of
 from loadband.load.reads import Reads
 from loadband.load.says import ServerError
+from loadband.load.tls_socket import TlsSocket
 from loadband.load.token_clock import TokenClock
 from loadband.record import FailureClass, Status
 
@@ -141,11 +142,12 @@ class Exchange:
                 self._connection.drop(sock)
 
     def _send(self, sock: gevent.socket.socket, request: bytes, *, reused: bool) -> None:
-        sent = send_at_once(sock, request)
         try:
-            if sent < len(request):
+            wire = sock.sealed(request) if isinstance(sock, TlsSocket) else request
+            sent = send_at_once(sock, wire)
+            if sent < len(wire):
                 sock.settimeout(max(self._first_token_deadline() - self._clock(), 0.001))
-                sock.sendall(request[sent:])
+                send_wire(sock, wire[sent:])
         except TimeoutError:
             sentence = f"the request was not taken within {self._timeouts.first_token_s:g} s"
             raise ConnectError(FailureClass.TIMEOUT_FIRST_TOKEN, sentence) from None

@@ -136,7 +136,7 @@ class Session:
         self._users = itertools.count()
         self._requests = itertools.count(work.first_request)
         self._address: Address = parse_address(work.host)
-        self.read_in_loop = self._address.tls or read_thread() is None
+        self.read_in_loop = read_thread() is None
         """The event loop reads its connections; else a thread of its own does."""
         self.head = request_head(self.dialect.path(work.model), self._address, self.key)
 

@@ -139,6 +139,30 @@ def test_a_run_that_is_ended_keeps_its_cut_requests(
     check(oracle, files)
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_is_lost_through_tls(
+    oracle_tls: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Pages, probe and load; a drained level, and one that is cut in mid-answer, to the last token that was sent."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(oracle_tls.cafile))
+    oracle_tls.script(*after_probe(STREAM))
+    started = Started(place, words(oracle_tls, tmp_path / "run", "--hold", "4s", "--steps", "2,5", "--no-report"))
+    oracle_tls.wait_until(lambda log: log.in_flight == 5 and log.ends["done"] > 5, 60)
+    time.sleep(1.2)
+    interrupt_group(started.master)
+    ended = started.finish(30)
+    files = Files(tmp_path / "run")
+    assert "Traceback" not in ended.err, ended.err
+    oracle_tls.wait_until(lambda log: log.open_connections == 0)
+    log = oracle_tls.log()
+    assert files.statuses[Status.CUT] == len(log.aborts) > 0 < files.statuses[Status.OK]
+    assert not files.statuses[Status.FAILED]
+    check(oracle_tls, files)
+    sent, seen = sum(request.tokens for request in log.aborts), files.total("output_tokens_cut")
+    print(f"of the cut requests {sent} tokens were sent and {seen} seen")
+    assert 0 <= sent - seen <= len(log.aborts), "the last one may have been on its way"
+
+
 def test_killing_the_master_loses_at_most_the_last_report(oracle: Oracle, tmp_path: Path) -> None:
     oracle.script(tokens(ttft_ms=10, itl_ms=10, n=10))
     process = start(words(oracle, tmp_path / "run", "--hold", "60s", "--no-report"))

@@ -20,7 +20,7 @@ OFF = ("0", "false", "no", "off")
 
 HERE = Path(__file__).parent
 SOURCES = (HERE / "reads.c", HERE / "texts.c")
-HEADERS = (HERE / "kept.h", HERE / "looks.h", HERE / "probe.h")
+HEADERS = tuple(HERE / name for name in ("kept.h", "looks.h", "probe.h", "records.h", "streams.h"))
 
 _READER = _POINTER = ctypes.c_void_p
 _STREAM, _TEXT, _SIZE = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
@@ -29,7 +29,8 @@ FUNCTIONS = {
     "reads_start": (_READER, [_SIZE]),
     "reads_wake": (ctypes.c_int, [_READER]),
     "reads_due": (ctypes.c_int, [_READER, _POINTER, ctypes.c_int]),
-    "reads_open": (_STREAM, [_READER, ctypes.c_int]),
+    "reads_patience": (None, [_READER, ctypes.c_double]),
+    "reads_open": (_STREAM, [_READER, ctypes.c_int, ctypes.c_int]),
     "reads_eager": (None, [_READER, _STREAM, ctypes.c_int]),
     "reads_take": (None, [_READER, _STREAM, ctypes.c_int, _POINTER]),
     "reads_close": (ctypes.c_int, [_READER, _STREAM]),

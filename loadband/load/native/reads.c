@@ -4,8 +4,10 @@
  * lock, so a stamp is true whatever the interpreter does meanwhile.
  *
  * The event loop is told through an eventfd, and only of streams that there is reason to look at: an eager one that
- * brought anything, bytes that look like the end of an answer, the end of the connection, a full buffer. All functions
- * are called by one thread, that of the event loop; a stream's descriptor is open from `reads_open` to `reads_close`.
+ * brought anything, bytes that look like the end of an answer, the end of the connection, a full buffer. Of a sealed
+ * stream (TLS) only the lengths of records may tell the end; its other reads wait a moment, to be told with those of
+ * other streams. All functions are called by one thread, that of the event loop; a stream's descriptor is open from
+ * `reads_open` to `reads_close`.
  * How late the thread itself comes is probed by a timer: every stamp may be as late.
  */
 #define _GNU_SOURCE
@@ -25,29 +27,20 @@
 #include "kept.h"
 #include "looks.h"
 #include "probe.h"
+#include "records.h"
+#include "streams.h"
 
-enum { READ_BYTES = 65536, EVENTS = 64, FIRST_STREAMS = 32 };
-
-struct stream {
-    int fd; /* -1: free for another stream */
-    uint32_t place, epoch; /* together the id, so that a late event of an earlier stream finds none */
-    struct reads reads;
-    char tail[TAIL];     /* the newest bytes, taken or not */
-    enum { NOTHING, HEAD, OTHER } begun; /* what was read: nothing, the head of a stream, that and more or another */
-    int eager;                           /* there is reason to look at it whenever anything came, but what begins well */
-    int watched, ended, error;
-    int due;             /* there is reason to look at it */
-    int listed;          /* it is in the list of those that the event loop is told of */
-    struct stream *next; /* in that list, or among the free ones */
-};
+enum { READ_BYTES = 65536, EVENTS = 64 };
 
 struct reader {
     pthread_mutex_t lock;
     atomic_int asking; /* the event loop waits for the lock: it must not starve while much is read */
     int epoll, wake;
+    double unripe; /* the thread's own: the stamp of the oldest sealed read that nobody was told of; 0 of none */
+    double patience; /* how many seconds it is not */
     struct probe probe;
-    struct stream **streams, *free, *first_due, *last_due;
-    uint32_t count, places;
+    struct streams streams;
+    struct stream *first_due, *last_due;
     struct reads spare; /* what was taken last, until the next take */
     size_t full;
 };
@@ -57,17 +50,8 @@ struct taken { /* the fields are the same in Python; the pointers are good until
     const double *stamps;
     const uint32_t *sizes;
     size_t size, count;
-    int ended, error;
+    int ended, error, odd;
 };
-
-static uint64_t id_of(const struct stream *s) { return (uint64_t)s->epoch << 32 | s->place; }
-
-enum { NO_STREAM = 0 }; /* an id */
-
-static struct stream *stream_of(struct reader *r, uint64_t id) {
-    struct stream *s = (uint32_t)id < r->count ? r->streams[(uint32_t)id] : NULL;
-    return s && s->fd >= 0 && id_of(s) == id ? s : NULL;
-}
 
 /* The event loop's way in. */
 static void enter(struct reader *r) {
@@ -129,6 +113,28 @@ static int begins_well(struct stream *s, char *bytes, size_t size) {
     return 1;
 }
 
+/* Whether there is reason to look at a sealed stream; without one it waits with the others, which are told together. */
+static int is_told(struct reader *r, struct stream *s, double stamp, const char *bytes, size_t size) {
+    int odd = holds_odd(&s->records, bytes, size, s->eager);
+    s->odd |= odd;
+    if (!odd && !r->unripe) r->unripe = stamp;
+    return odd;
+}
+
+/* Sealed reads are told when their time is over. How many milliseconds they may wait yet; -1 where none do any more, or
+ * where the probe wakes the thread often enough.
+ */
+static int ripen(struct reader *r) {
+    double left = r->unripe + r->patience - now();
+    if (left > 0) return r->patience > PROBE_NS * 1e-9 ? -1 : 1 + (int)(left * 1e3);
+    for (uint32_t i = 0; i < r->streams.count; i++) {
+        struct stream *s = r->streams.all[i];
+        if (s->sealed && s->fd >= 0 && s->reads.count) tell(r, s);
+    }
+    r->unripe = 0;
+    return -1;
+}
+
 /* Reads once; how many bytes came, 0 of none. */
 static size_t read_once(struct reader *r, struct stream *s, char *buffer) {
     ssize_t got = recv(s->fd, buffer, READ_BYTES, MSG_DONTWAIT);
@@ -142,9 +148,14 @@ static size_t read_once(struct reader *r, struct stream *s, char *buffer) {
         end(r, s, ENOMEM);
         return 0;
     }
-    move_tail(s->tail, buffer, (size_t)got);
-    int full = s->reads.size >= r->full, look = full || looks_ended(s->tail, buffer, (size_t)got);
+    int full = s->reads.size >= r->full, look = full;
     if (full) unwatch(r, s);
+    if (s->sealed) {
+        if (is_told(r, s, stamp, buffer, (size_t)got) || full) tell(r, s);
+        return (size_t)got;
+    }
+    move_tail(s->tail, buffer, (size_t)got);
+    look |= looks_ended(s->tail, buffer, (size_t)got);
     if (s->eager && !begins_well(s, buffer, (size_t)got)) look = 1;
     if (look) tell(r, s);
     return (size_t)got;
@@ -160,16 +171,21 @@ static void *run(void *given) {
     struct reader *r = given;
     struct epoll_event ready[EVENTS];
     char buffer[READ_BYTES + 1];
-    for (;;) {
-        int n = epoll_wait(r->epoll, ready, EVENTS, -1);
+    for (int patience_ms = -1;;) {
+        int n = epoll_wait(r->epoll, ready, EVENTS, patience_ms);
         for (int i = 0; i < n; i++) {
             while (atomic_load(&r->asking)) sched_yield();
             pthread_mutex_lock(&r->lock);
-            struct stream *s = stream_of(r, ready[i].data.u64);
+            struct stream *s = stream_of(&r->streams, ready[i].data.u64);
             if (s) read_all(r, s, ready[i].events, buffer);
             else if (ready[i].data.u64 == NO_STREAM) note_lag(&r->probe);
             pthread_mutex_unlock(&r->lock);
         }
+        patience_ms = -1;
+        if (!r->unripe) continue;
+        pthread_mutex_lock(&r->lock);
+        patience_ms = ripen(r);
+        pthread_mutex_unlock(&r->lock);
     }
     return NULL;
 }
@@ -207,33 +223,18 @@ struct reader *reads_start(size_t full) {
 /* The descriptor that is readable while streams are due. */
 int reads_wake(struct reader *r) { return r->wake; }
 
-static struct stream *new_stream(struct reader *r) {
-    if (r->count == r->places) {
-        uint32_t places = r->places ? 2 * r->places : FIRST_STREAMS;
-        struct stream **streams = realloc(r->streams, places * sizeof *streams);
-        if (!streams) return NULL;
-        r->streams = streams;
-        r->places = places;
-    }
-    struct stream *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
-    s->place = r->count;
-    r->streams[r->count++] = s;
-    return s;
-}
-
 /* The id of a new stream, eager at first; 0 when there is no memory for it, or no descriptor. */
-uint64_t reads_open(struct reader *r, int fd) {
+uint64_t reads_open(struct reader *r, int fd, int sealed) {
     uint64_t id = 0;
     enter(r);
-    struct stream *s = fd < 0 ? NULL : r->free ? r->free : new_stream(r);
+    struct stream *s = fd < 0 ? NULL : new_stream(&r->streams);
     if (s) {
-        if (s == r->free) r->free = s->next;
         s->fd = fd;
-        s->epoch++;
         s->eager = 1;
         s->begun = NOTHING;
-        s->watched = s->ended = s->error = s->due = 0;
+        s->sealed = sealed;
+        s->records = (struct records){0};
+        s->odd = s->watched = s->ended = s->error = s->due = 0;
         memset(s->tail, 0, TAIL);
         watch(r, s);
         id = id_of(s);
@@ -242,9 +243,16 @@ uint64_t reads_open(struct reader *r, int fd) {
     return id;
 }
 
+/* How many seconds the reads of sealed streams may wait. */
+void reads_patience(struct reader *r, double patience) {
+    enter(r);
+    r->patience = patience;
+    leave(r);
+}
+
 void reads_eager(struct reader *r, uint64_t id, int eager) {
     enter(r);
-    struct stream *s = stream_of(r, id);
+    struct stream *s = stream_of(&r->streams, id);
     if (s) {
         s->eager = eager;
         s->begun = OTHER;
@@ -257,7 +265,7 @@ void reads_eager(struct reader *r, uint64_t id, int eager) {
 void reads_take(struct reader *r, uint64_t id, int at_once, struct taken *taken) {
     enter(r);
     memset(taken, 0, sizeof *taken);
-    struct stream *s = stream_of(r, id);
+    struct stream *s = stream_of(&r->streams, id);
     if (s && (at_once || s->due)) {
         struct reads reads = s->reads;
         s->reads = r->spare;
@@ -265,14 +273,12 @@ void reads_take(struct reader *r, uint64_t id, int at_once, struct taken *taken)
         r->spare = reads;
         s->due = 0;
         if (!s->ended) watch(r, s);
-        *taken = (struct taken){reads.bytes, reads.stamps, reads.sizes, reads.size, reads.count, s->ended, s->error};
+        *taken = (struct taken){
+            reads.bytes, reads.stamps, reads.sizes, reads.size, reads.count, s->ended, s->error, s->odd,
+        };
+        s->odd = 0;
     }
     leave(r);
-}
-
-static void set_free(struct reader *r, struct stream *s) {
-    s->next = r->free;
-    r->free = s;
 }
 
 /* Nothing is read any more; whether anything was read that nobody took, be it an end. Before the descriptor is closed or
@@ -281,13 +287,13 @@ static void set_free(struct reader *r, struct stream *s) {
 int reads_close(struct reader *r, uint64_t id) {
     int left = 0;
     enter(r);
-    struct stream *s = stream_of(r, id);
+    struct stream *s = stream_of(&r->streams, id);
     if (s) {
         left = s->ended || s->reads.count;
         unwatch(r, s);
         s->fd = -1;
         forget(&s->reads);
-        if (!s->listed) set_free(r, s);
+        if (!s->listed) set_free(&r->streams, s);
     }
     leave(r);
     return left;
@@ -302,7 +308,7 @@ int reads_due(struct reader *r, uint64_t *ids, int room) {
         struct stream *s = r->first_due;
         r->first_due = s->next;
         s->listed = 0;
-        if (s->fd < 0) set_free(r, s);
+        if (s->fd < 0) set_free(&r->streams, s);
         else if (s->due) ids[n++] = id_of(s);
     }
     ssize_t cleared = r->first_due ? 0 : read(r->wake, &told, sizeof told);

@@ -13,6 +13,7 @@ import gevent
 import gevent.socket
 
 from loadband.load.connection import Address, ConnectError, Connection, resolve
+from loadband.load.tls_socket import TlsSocket
 from loadband.tuning.doctor.seen import Names, Reached, Secured
 
 SAMPLES = 5
@@ -78,8 +79,8 @@ def ask_tls(address: Address, timeout_s: float) -> Secured:
         sock, seconds = connection.open()
     except ConnectError as error:
         return Secured(None, fault=str(error))
-    ends = (sock.getpeercert() or {}).get("notAfter")  # type: ignore[attr-defined]
-    version = str(sock.version())  # type: ignore[attr-defined]
+    assert isinstance(sock, TlsSocket)
+    ends, version = sock.getpeercert().get("notAfter"), str(sock.version())
     connection.drop(sock)
     days = None if ends is None else (gevent.ssl.cert_time_to_seconds(ends) - time.time()) / 86_400
     return Secured(seconds, version, days)
