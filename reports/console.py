@@ -42,18 +42,19 @@ def print_report(analysis: Analysis, where: str | None) -> None:
     """Print everything; `where` is the path of the written report."""
     terminal = sys.stdout.isatty()
     console = report_console()
+    wide = console if terminal else report_console(WIDEST)
     verdict = analysis.verdict
     console.print()
     if verdict.levels:
         console.print(Text(cells.printable(analysis.title), style="italic"), soft_wrap=True)
-        for part in _table(verdict, console.width if terminal else WIDEST):
-            console.print(part)
+        for part in _table(verdict, wide.width):
+            wide.print(part)
     shown = shown_level(verdict)
     if shown is not None and shown.scenarios:
         console.print()
         console.print(Text(f"By scenario at {shown.name}", style="italic"), soft_wrap=True)
-        for part in _scenarios(shown, verdict, console.width if terminal else WIDEST):
-            console.print(part)
+        for part in _scenarios(shown, verdict, wide.width):
+            wide.print(part)
     if shown is not None and analysis.run:
         console.print(f"\nAt {shown.name}:")
         console.print(Text(serving_block(analysis, shown)))

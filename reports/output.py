@@ -26,11 +26,11 @@ class ReportConsole(Console):
         raise BrokenPipeError
 
 
-def report_console() -> ReportConsole:
-    """As wide as the terminal; without one, wide enough for prose."""
+def report_console(plain_width: int = PLAIN_WIDTH) -> ReportConsole:
+    """As wide as the terminal; without one, wide enough for prose, or as wide as is said."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
-    return ReportConsole(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    return ReportConsole(width=None if sys.stdout.isatty() else plain_width, highlight=False)
 
 
 @contextlib.contextmanager

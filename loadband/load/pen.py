@@ -164,7 +164,7 @@ class Pen:
         """Write what still waits and close the files."""
         self._write_seconds(math.floor(now), self._waiting)
         self._waiting = []
-        self._write_in_flight(math.floor(now))
+        self._write_in_flight(math.floor(now) + 1)
         self._directory.close()
 
     @property

@@ -62,9 +62,9 @@ def live_line(ladder: Ladder, sight: Sight, told: Told) -> str:
     if step is None:
         rates = ladder.plan.rates
         words = {
-            Phase.WARMUP: f"warming up at {rates[0]:g} requests/s" if rates else f"warming up with {sight.users} users",
+            Phase.WARMUP: f"warming up at {rates[0]:g} requests/s" if rates else f"warming up with {_users(sight)}",
             Phase.DRAIN: f"waiting for {_in_flight(sight)} in flight",
-            Phase.LEAVE: "the last ones leave" if rates else f"{sight.users} users leave",
+            Phase.LEAVE: "the last ones leave" if rates else f"{_users(sight)} leave",
         }
         return words.get(ladder.phase or Phase.DONE, "done")
     if step.reached_at is None and step.rate is not None:
@@ -128,5 +128,11 @@ def _figures(told: Told) -> str:
     return f"{told.in_flight:.1f} in flight, {tokens}{ttft}{told.failed} failed"
 
 
+def _users(sight: Sight) -> str:
+    return f"{sight.users} user{'s' if sight.users != 1 else ''}"
+
+
 def _in_flight(sight: Sight) -> str:
-    return "requests" if sight.in_flight is None else f"{sight.in_flight} requests"
+    if sight.in_flight is None:
+        return "requests"
+    return f"{sight.in_flight} request{'s' if sight.in_flight != 1 else ''}"

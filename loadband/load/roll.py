@@ -127,7 +127,8 @@ class Roll:
         here_for_s = time.monotonic() - self._seen.setdefault(client, time.monotonic())
         if theirs is None and here_for_s > HELLO_WITHIN_S:
             raise UsageError(
-                f"the worker on {_host(client)} does not run Loadband: start it with -f locustfile.py of this checkout"
+                f"a worker on {_host(client)} has not said which Loadband it runs (one of another run?): start it with "
+                "-f locustfile.py of this checkout"
             )
         if theirs is not None and theirs != version():
             raise UsageError(

@@ -72,8 +72,10 @@ def test_an_extra_report_of_a_short_while_changes_no_second(pen: Pen, tmp_path: 
     pen.absorb(report(open_seconds=[[1000, 4.0], [1001, 1.6]], in_flight=4.0), 1001.4)
     pen.absorb(report(open_seconds=[[1001, 0.0]], in_flight=0.0), 1001.45)
     pen.tick(1001.5)
+    assert in_flight(tmp_path) == [(1000, 4.0)]
+    pen.absorb(report(open_seconds=[[1001, 0.0], [1002, 0.5]], in_flight=0.5), 1002.6)
     pen.finish(1002.6)
-    assert in_flight(tmp_path) == [(1000, 4.0), (1001, 1.6)], "of 1002 nobody knows the whole"
+    assert in_flight(tmp_path) == [(1000, 4.0), (1001, 1.6), (1002, 0.5)], "nothing is open any more"
 
 
 def test_a_second_that_is_not_over_waits(pen: Pen, tmp_path: Path) -> None:

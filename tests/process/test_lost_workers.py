@@ -67,7 +67,7 @@ def test_a_worker_leaves_and_others_come(oracle: Oracle, site: Site, tmp_path: P
     assert "Traceback" not in ended.err, ended.err
     assert "left: this level ends and does not count" in ended.err
     assert "came after the start: it takes no part in this run" in ended.err
-    assert "does not run Loadband" in ended.err and "it is sent away" in ended.err
+    assert "has not said which Loadband it runs" in ended.err and "it is sent away" in ended.err
     files = site.check(oracle)
     assert [(row["target"], row["ended_by"]) for row in files.steps] == [
         ("4", "worker_lost"), ("6", "hold"), ("8", "hold"),

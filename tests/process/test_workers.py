@@ -78,7 +78,7 @@ def test_a_worker_that_runs_something_else_is_refused(oracle: Oracle, tmp_path: 
     with worker(port, foreign):
         ended = run(master(oracle, port, tmp_path / "run", "--steps", "2"))
     assert ended.code == 2
-    assert "does not run Loadband" in ended.err
+    assert "has not said which Loadband it runs" in ended.err
     assert "Traceback" not in ended.err
 
 

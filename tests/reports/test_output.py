@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reports import console, output
 from reports.__main__ import main
 from tests.analysis.build_run import Build, Built, Server, build_run
 
@@ -39,6 +40,21 @@ def test_output_that_cannot_be_written_is_one_line(form: str, how: str, says: st
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_without_a_terminal_no_table_is_cut(
+    built: Built, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However narrow prose is."""
+    tables = []
+    for width in (40, 400):
+        monkeypatch.setattr(console, "report_console", lambda wide=width: output.report_console(wide))
+        main([str(built.path), "--no-write"])
+        lines = capsys.readouterr().out.splitlines()
+        head = next(place for place, line in enumerate(lines) if line.lstrip().startswith("users  "))
+        tables.append([line.rstrip() for line in lines[head : head + 1 + len(BUILD.levels)]])
+    assert tables[0] == tables[1]
+    assert len(tables[0][0]) > 60
 
 
 def test_a_second_slo_adds_to_the_first(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
