@@ -238,10 +238,11 @@ class ThreadReader:
 
     def _take(self, *, at_once: bool) -> Reads:
         reads = self._thread.take(self._stream, at_once=at_once)
-        if self._thread.taken.error in OWN_ERRORS:
-            raise OSError(self._thread.taken.error, os.strerror(self._thread.taken.error))
         if self._thread.taken.ended:
-            self.ended, self.error = True, self._thread.error()
+            error = self._thread.error()
+            if error is not None and error.errno in OWN_ERRORS:
+                raise error
+            self.ended, self.error = True, error
         if reads.stamps:
             self.last = reads.stamps[-1]
         return reads

@@ -112,6 +112,21 @@ def close_terminal(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGHUP)
 
 
+def ended_in_mid_answer(
+    oracle: Oracle, place: str, end: Callable[[subprocess.Popen[str]], None], asked: list[str]
+) -> Files:
+    """What a run leaves that is ended while five users, who have had answers, are in the middle of one."""
+    oracle.script(*after_probe(STREAM))
+    started = Started(place, [*asked, "--no-report"])
+    oracle.wait_until(lambda log: log.in_flight == 5 and log.ends["done"] > 5, 60)
+    time.sleep(1.2)
+    end(started.master)
+    ended = started.finish(30)
+    assert "Traceback" not in ended.err, ended.err
+    oracle.wait_until(lambda log: log.open_connections == 0)
+    return Files(Path(asked[asked.index("--run-dir") + 1]))
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     ("end", "how"),
@@ -124,17 +139,9 @@ def close_terminal(process: subprocess.Popen[str]) -> None:
 def test_a_run_that_is_ended_keeps_its_cut_requests(
     oracle: Oracle, tmp_path: Path, place: str, end: Callable[[subprocess.Popen[str]], None], how: str
 ) -> None:
-    oracle.script(*after_probe(STREAM))
-    started = Started(place, words(oracle, tmp_path / "run", "--steps", "5", "--hold", "60s", "--no-report"))
-    oracle.wait_until(lambda log: log.in_flight == 5 and log.ends["done"] > 5, 60)
-    time.sleep(1.2)
-    end(started.master)
-    ended = started.finish(30)
-    files = Files(tmp_path / "run")
-    assert "Traceback" not in ended.err, ended.err
+    files = ended_in_mid_answer(oracle, place, end, words(oracle, tmp_path / "run", "--steps", "5", "--hold", "60s"))
     assert files.run["how"] == how
     assert files.statuses[Status.CUT] > 0 < files.statuses[Status.OK]
-    oracle.wait_until(lambda log: log.open_connections == 0)
     assert files.statuses[Status.CUT] == len(oracle.log().aborts)
     check(oracle, files)
 
@@ -145,15 +152,8 @@ def test_nothing_is_lost_through_tls(
 ) -> None:
     """Pages, probe and load; a drained level, and one that is cut in mid-answer, to the last token that was sent."""
     monkeypatch.setenv("SSL_CERT_FILE", str(oracle_tls.cafile))
-    oracle_tls.script(*after_probe(STREAM))
-    started = Started(place, words(oracle_tls, tmp_path / "run", "--hold", "4s", "--steps", "2,5", "--no-report"))
-    oracle_tls.wait_until(lambda log: log.in_flight == 5 and log.ends["done"] > 5, 60)
-    time.sleep(1.2)
-    interrupt_group(started.master)
-    ended = started.finish(30)
-    files = Files(tmp_path / "run")
-    assert "Traceback" not in ended.err, ended.err
-    oracle_tls.wait_until(lambda log: log.open_connections == 0)
+    asked = words(oracle_tls, tmp_path / "run", "--hold", "4s", "--steps", "2,5")
+    files = ended_in_mid_answer(oracle_tls, place, interrupt_group, asked)
     log = oracle_tls.log()
     assert files.statuses[Status.CUT] == len(log.aborts) > 0 < files.statuses[Status.OK]
     assert not files.statuses[Status.FAILED]
