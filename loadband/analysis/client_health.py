@@ -94,8 +94,7 @@ def _names(rows: pd.DataFrame) -> set[str]:
 
 def worst_lag(histograms: pd.DataFrame, workers: pd.DataFrame, hold: Hold) -> float | None:
     """Event-loop lag p99 of the worst worker over the hold, seconds; None when nothing was written."""
-    merged = windows.merged_histograms(histograms, hold, "lag", by="worker")
-    worst = [lag for histogram in merged.values() if (lag := histogram.percentile(99)) is not None]
+    worst = _p99_by_worker(histograms, hold, "lag")
     if not worst:
         during = workers[(workers["second"] >= hold.begin) & (workers["second"] + 1 <= hold.end)]
         worst = [float(each) for each in during.groupby("worker")["lag_p99_s"].mean().dropna()]
@@ -104,8 +103,12 @@ def worst_lag(histograms: pd.DataFrame, workers: pd.DataFrame, hold: Hold) -> fl
 
 def read_lag(histograms: pd.DataFrame, hold: Hold) -> float | None:
     """Lag p99 of the worst worker's reading thread over the hold, seconds; None where the event loop reads."""
-    merged = windows.merged_histograms(histograms, hold, "read_lag", by="worker")
-    return max((lag for histogram in merged.values() if (lag := histogram.percentile(99)) is not None), default=None)
+    return max(_p99_by_worker(histograms, hold, "read_lag"), default=None)
+
+
+def _p99_by_worker(histograms: pd.DataFrame, hold: Hold, metric: str) -> list[float]:
+    merged = windows.merged_histograms(histograms, hold, metric, by="worker")
+    return [p99 for histogram in merged.values() if (p99 := histogram.percentile(99)) is not None]
 
 
 def _check_lag(grade: Grade, numbers: Numbers, loop_s: float | None, read_s: float | None, limits: Thresholds) -> Grade:
